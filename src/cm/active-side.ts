@@ -1,4 +1,4 @@
-/** The side that asks: REQ, and RTU for the REP (IBTA vol. 1 §12.9.7.1). */
+/** The active side: sends a REQ, and an RTU for the REP (IBTA vol. 1 §12.9.7.1). */
 
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
@@ -21,7 +21,7 @@ export interface ConnectionResources {
   readonly startingPsn: number;
   readonly responderResources: number;
   readonly initiatorDepth: number;
-  /** Of the queue pair, 0..7; 7 means without end. */
+  /** Of the queue pair, 0..7; 7 means without limit. */
   readonly rnrRetryCount: number;
   readonly privateData: Uint8Array;
 }

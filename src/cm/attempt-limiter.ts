@@ -1,6 +1,6 @@
 /**
- * Bounds the attempts of one device to connect to one listener at a time. A program that makes a thousand connections at
- * once has the first soon, and no attempt runs into the time limit of its handshake because of the others.
+ * Bounds the attempts of one device to connect to one listener at a time. If a program makes a thousand connections at
+ * once, the first is soon ready, and no handshake exceeds its time limit because of the others.
  */
 
 import { Permits } from '../core/permits.js';

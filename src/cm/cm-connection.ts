@@ -39,8 +39,8 @@ export class CmConnection implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection (`rdma_disconnect`); resolves when the peer has agreed, or did not answer. What the peer has
-   * sent before is acknowledged first. Harmless when it has ended.
+   * Ends the connection (`rdma_disconnect`). Resolves when the peer has agreed, or has not answered in time. Everything
+   * that the peer sent before is acknowledged first. No effect on a connection that has ended.
    */
   async disconnect(): Promise<void> {
     await this.qp.settle();

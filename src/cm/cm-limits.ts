@@ -65,11 +65,10 @@ export function checkedLimits(limits: Optional<CmLimits> = {}): CmLimits {
   return withDefaults(LIMITS_DEFAULT, limits);
 }
 
-/** Validated addresses that are remembered; the one longest unheard is forgotten first. */
+/** Validated addresses that are remembered; the one that was silent longest is forgotten first. */
 export const VALIDATED_ADDRESSES_MAX = 4096;
 
 /**
- * Datagrams that peers without a validated address get unasked (repetitions, goodbyes), all together: at once, and a
- * second.
+ * Unsolicited datagrams (retransmissions, DREQs) to all peers without a validated address: in a burst, and per second.
  */
 export const UNASKED_PACE: Pace = { burst: 64, perSecond: 16 };

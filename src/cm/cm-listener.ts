@@ -49,8 +49,8 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
   }
 
   /**
-   * One more request that nobody has taken yet. Beyond the backlog, the oldest of the address that has the most is
-   * evicted, those whose address is not validated first. False: all others rank higher than this one. @internal
+   * Adds a pending request. Beyond the backlog, the oldest of the address that has the most is evicted, unvalidated
+   * addresses first. False: all others rank higher than this one. @internal
    */
   push(request: R): boolean {
     this.#review();
@@ -64,7 +64,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     return true;
   }
 
-  /** Forgets the requests that are over, and counts those as validated whose address is by now. */
+  /** Removes the requests that have ended, and updates which addresses are validated. */
   #review(): void {
     for (const request of this.#requests.connections) {
       if (request.isPending) this.#requests.enter(request, stateOf(request), request.remote);

@@ -1,13 +1,13 @@
 /**
- * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with their repetition over a
- * lossy QP1; and both sides of SIDR, which resolves datagram services (§12.11). Sans-IO: datagrams, decisions and the
- * time come in; datagrams and events go out. This is its face; the work is done by its parts: the side that asks
- * (`active-side`), the side that listens (`passive-side`), retransmission of MADs, and teardown, over one table of
- * endpoints; and apart from them `sidr-requester` and `sidr-responder`.
+ * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with retransmission over a
+ * lossy QP1, and both sides of SIDR, which resolves datagram services (§12.11). Without I/O: datagrams, decisions and
+ * the time come in; datagrams and events go out. This is the facade. The parts are `active-side`, `passive-side`,
+ * retransmission of MADs, and teardown over one table of endpoints, and separately `sidr-requester` and
+ * `sidr-responder`.
  *
- * Invariants: an endpoint is in the table until its TIMEWAIT is over, so that late datagrams find it; a datagram is
- * heeded only when it comes from the address of the endpoint's peer; every wait has a deadline of our own; one datagram
- * is answered by one at most.
+ * Invariants: an endpoint is in the table until its TIMEWAIT is over, so that late datagrams find it; a datagram counts
+ * only if it comes from the address of the endpoint's peer; every wait has a local deadline; one datagram is answered
+ * by at most one.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -154,7 +154,7 @@ export class CmProtocol {
     return Math.min(table.nextDeadlineNs, this.#requester.nextDeadlineNs, this.#responder.nextDeadlineNs);
   }
 
-  /** Call it when {@link nextDeadlineNs} has come; earlier does no harm. */
+  /** Call it at {@link nextDeadlineNs}; an earlier call is harmless. */
   onDeadline(now: number): void {
     this.#retransmission.onDeadline(now);
     this.#requester.onDeadline(now);

@@ -71,17 +71,17 @@ export class CmRequest {
     return this.#decision.isValidated();
   }
 
-  /** False once it was accepted or rejected, the peer gave up, or others needed the room. */
+  /** False after `accept` or `reject`, and if the request was dropped: the peer gave up, or a limit was reached. */
   get isPending(): boolean {
     return this.#decision.isPending();
   }
 
   /**
    * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the
-   * peer is ready; rejects with ERR_ROCE_CONNECT when it has withdrawn, was silent for the `halfOpenMs` of the manager,
-   * or was evicted while silent; with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say, and the peer is
-   * notified. Requests may be accepted concurrently: a program that awaits each before the next lets a silent peer
-   * delay the others.
+   * peer is ready. Rejects with ERR_ROCE_CONNECT when the peer has withdrawn, was silent for the `halfOpenMs` of the
+   * manager, or was evicted while silent. Rejects with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say; the
+   * peer is then notified. Accept requests concurrently: if a program awaits each before the next, a silent peer delays
+   * the others.
    */
   accept(qp: QueuePair, options: CmAcceptOptions = {}): Promise<CmConnection> {
     return this.#decision.accept(qp, options);

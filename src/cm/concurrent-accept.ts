@@ -1,7 +1,6 @@
 /**
- * Connections of a listener that are set up concurrently, each on what was made for it alone: a request whose peer
- * never answers, as a forged one, holds up nobody. How many are half-open at a time is bounded by the connection
- * manager (`CmLimits`).
+ * Sets up connections of a listener concurrently, each with its own resources: a request whose peer never answers, such
+ * as a forged one, delays no other. How many are half-open at a time is bounded by the connection manager (`CmLimits`).
  */
 
 import { setMaxListeners } from 'node:events';

@@ -20,7 +20,8 @@ export async function connectSocket(
 }
 
 /**
- * Undefined where `local` belongs to no interface, as the address of a NIC behind a switch, or needs one to be named.
+ * Undefined if `local` belongs to no interface, such as the address of a NIC on a software switch, or needs a named
+ * interface.
  */
 async function connectFrom(
   host: string,

@@ -1,6 +1,6 @@
 /**
- * The connection manager of a device as third parties use it (librdmacm over QP1). A thin driver: `CmProtocol` decides;
- * this gives it QP1, the time, and moves queue pairs through their states.
+ * The connection manager of a device, compatible with librdmacm over QP1. A thin driver: `CmProtocol` decides; this
+ * class provides QP1 and the time, and moves queue pairs through their states.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -324,8 +324,8 @@ export class ConnectionManager implements AsyncDisposable {
       }).finally(() => this.#accepting.delete(qp.qpn));
       if (event.type !== 'ESTABLISHED') throw refusal(peer, event);
       await qp.modify(parameters.toRts).catch(async (error) => {
-        // The peer's first packet was wrong. A moment later it would have ended a connection: so it ends one now, by a
-        // NAK that still has to leave.
+        // The peer's first packet was invalid. A moment later it would have ended a connection, so it also does so now.
+        // The NAK is still to be sent.
         if ((await qp.query()).state !== 'ERR') throw error;
       });
     });

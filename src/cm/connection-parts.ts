@@ -13,7 +13,7 @@ import type { SecureTerms } from '../verbs/security.js';
 import type { ConnectionManager } from './connection-manager.js';
 import type { ExchangeOptions, ExchangeTerms } from './exchange.js';
 
-/** What either side of a connection may say. Nothing is required. */
+/** Options of either side of a connection. None is required. */
 export interface ConnectionOptions extends SecureTerms {
   /**
    * Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically.
@@ -45,7 +45,7 @@ export interface ConnectionOptions extends SecureTerms {
   readonly manager?: ConnectionManager | undefined;
   /**
    * Takes a peer whose GID is not the address that its TCP connection comes from: behind NAT, or where TCP is on
-   * another network than the device. An unauthenticated peer can then have packets sent to somebody else. Default
+   * another network than the device. An unauthenticated peer can then direct packets to another host. Default
    * false: such a peer is refused, and `connect` comes from the device's own address.
    */
   readonly allowForeignGid?: boolean | undefined;

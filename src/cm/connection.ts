@@ -25,17 +25,17 @@ import { MessageStream } from './stream/message-stream.js';
 import { type WebStreams, webStreamsOver } from './stream/web.js';
 import { type Elements, Transfers } from './transfers.js';
 
-/** What {@link Connection.send} takes. */
+/** Options of {@link Connection.send}. */
 export interface SendOptions extends WaitOptions {
   /** Immediate data: an unsigned 32-bit number that the receiver gets with the message. */
   readonly immediate?: number | undefined;
 }
 
-/** What {@link Connection.receive} takes. */
+/** Options of {@link Connection.receive}. */
 export interface ReceiveOptions extends WaitOptions {
   /**
    * The message is a view of its receive buffer, not a copy. It is valid until the program calls `message.release()`,
-   * which it must do: until then the peer has one receive less. Default false.
+   * which it must do: until then one receive less is posted for the peer. Default false.
    */
   readonly view?: boolean | undefined;
 }
@@ -49,11 +49,11 @@ const SEND_BATCH = 64;
 
 /** A connection to one peer, made by {@link connect} and {@link Listener.accept}. */
 export class Connection extends Resource {
-  /** Before what it is made of, which the device closes too. */
+  /** Closes before its parts, which the device also closes. */
   override readonly closeRank = -1;
   /** The queue pair, for work requests that the program posts itself. Their completions belong to the connection. */
   readonly qp: QueuePair;
-  /** What both ends have agreed on: path MTU, recovery scheme and more. */
+  /** The parameters that both ends have agreed on: path MTU, recovery scheme and more. */
   readonly agreement: Agreement;
   readonly #parts: ConnectionParts;
   readonly #control: ControlConnection;
@@ -63,7 +63,7 @@ export class Connection extends Resource {
   readonly #inbox: Inbox;
   #claimedBy: string | undefined;
   #isLeft = false;
-  /** The peer left while nothing was wrong: later failures are due to its absence. */
+  /** The peer left a working connection: later failures are due to its absence. */
   #isLeftInOrder = false;
 
   private constructor(parts: ConnectionParts, control: ControlConnection, agreement: Agreement, onClosed: () => void) {
@@ -97,12 +97,12 @@ export class Connection extends Resource {
     return this.qp.device;
   }
 
-  /** The peer has left, and the program has taken what came before. @internal */
+  /** The peer has left, and the program has received all earlier messages. @internal */
   get isSpent(): boolean {
     return this.#isLeft && this.#inbox.isEmpty;
   }
 
-  /** Why the connection is of no use any more: the first failure, not the flushes after it. */
+  /** Why the connection is unusable: the first failure, not the flushes after it. */
   get #failure(): RoceError | undefined {
     return this.#operations.failure;
   }
@@ -118,10 +118,10 @@ export class Connection extends Resource {
   }
 
   /**
-   * Registers memory once, for any number of operations of this connection: a buffer of the program in place, or, for a
-   * number, that many bytes of new memory, which are zero and which every engine reaches. Pass the region, or a `slice`
-   * of it, to `send`, `write` and `read` (docs/how-to/write-a-program.md). `access` combines flags of
-   * `Access`. Close the region when its last operation has settled, or leave it to the connection. Rejects with
+   * Registers memory once, for any number of operations of this connection. A buffer of the program is registered in
+   * place. A number makes that many bytes of new, zeroed memory, which every engine reaches. Pass the region, or a
+   * `slice` of it, to `send`, `write` and `read` (docs/how-to/write-a-program.md). `access` combines flags of `Access`.
+   * Close the region when its last operation has settled, or leave it to the connection. Rejects with
    * ERR_ROCE_UNSUPPORTED for memory that a NIC in a worker cannot reach, ERR_ROCE_CLOSED when the connection is closed.
    */
   async register(memory: Uint8Array | number, access: number = Access.LOCAL_WRITE): Promise<MemoryRegion> {
@@ -155,9 +155,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has
-   * closed it, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the message that comes next is then
-   * for the next call.
+   * The next message from the peer, in the order sent. Rejects when the connection fails or either side has closed it.
+   * Rejects with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say; the next call then returns the next message.
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
     this.#expectUnclaimed();
@@ -209,7 +208,7 @@ export class Connection extends Resource {
     return { receiveDepth: Math.floor(receivePool.length / messageBytesMax), messageBytesMax };
   }
 
-  /** Posts an operation for whoever has claimed the messages. @internal */
+  /** Posts an operation for the owner of the messages. @internal */
   post(operation: Operation): Promise<void> {
     return this.#operations.run(operation);
   }
@@ -219,29 +218,29 @@ export class Connection extends Resource {
     return this.agreement.messageBytesMax ?? this.#parts.messageBytesMax;
   }
 
-  /** Sends a message for whoever has claimed the messages. @internal */
+  /** Sends a message for the owner of the messages. @internal */
   sendClaimed(data: Memory): Promise<void> {
     return this.#transfers.run(data, undefined, (sges) => ({ opcode: 'SEND', sges }));
   }
 
-  /** Reads any memory of the peer that it has told of; `into` is memory of the scratch, or a region of it. @internal */
+  /** Reads any announced memory of the peer; `into` is memory of the scratch, or a region of it. @internal */
   readClaimed(into: Memory, remoteAddr: bigint, rkey: number): Promise<void> {
     return this.#transfers.run(into, undefined, (sges) => ({ opcode: 'RDMA_READ', sges, remoteAddr, rkey }));
   }
 
-  /** Writes into any memory of the peer that it has told of. @internal */
+  /** Writes into any announced memory of the peer. @internal */
   writeClaimed(data: Uint8Array, remoteAddr: bigint, rkey: number): Promise<void> {
     return this.#transfers.run(data, undefined, (sges) => ({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey }));
   }
 
-  /** The next message, as a view, for whoever has claimed the messages. @internal */
+  /** The next message, as a view, for the owner of the messages. @internal */
   nextMessage(): Promise<Message> {
     return this.#receive({ view: true });
   }
 
   /**
-   * Registered memory of the library's own; whoever asked gives its bytes back to the scratch of the device behind
-   * `close`. @internal
+   * Registered memory for the library itself; the caller returns it to the scratch memory of the device after `close`.
+   * @internal
    */
   registerScratch(bytes: number, access: number = Access.LOCAL_WRITE): Promise<MemoryRegion> {
     return this.#parts.pd.regMr(this.device.scratch.take(bytes), access);
@@ -260,10 +259,10 @@ export class Connection extends Resource {
   }
 
   /**
-   * Reads the peer's memory from `offset` of the region it opened: a given number of bytes into a new buffer, or as
-   * many as `into` holds into `into`. Resolves to the bytes. Registered memory and memory of `device.allocate` are read
-   * into in place, whatever the engine. When the wait ends early, the NIC may write into `into` until the error's
-   * `released` has resolved.
+   * Reads the peer's memory from `offset` of the region that it opened. A number reads that many bytes into a new
+   * buffer; a buffer `into` is filled. Resolves to the bytes. With every engine, registered memory and memory of
+   * `device.allocate` are filled in place, without a copy. When the wait ends early, the NIC may write into `into`
+   * until the error's `released` has resolved.
    */
   async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
     const deadline = WaitDeadline.of('read', options, this.device.clock);
@@ -276,8 +275,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region, modulo 2^64; resolves to the value
-   * before. `add` is from -2^63 to 2^64 - 1. When the wait ends early the operation may be executed all the same.
+   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region, modulo 2^64; resolves to the previous
+   * value. `add` is from -2^63 to 2^64 - 1. When the wait ends early the operation may be executed all the same.
    */
   async fetchAdd(offset: number, add: bigint, options?: WaitOptions): Promise<bigint> {
     const addend = checkBigInt('add', add, -(2n ** 63n));
@@ -290,8 +289,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * Stores `desired` if the number there equals `expected`; resolves to the value before. When the wait ends early: as
-   * {@link fetchAdd}.
+   * Stores `desired` if the number there equals `expected`; resolves to the previous value. When the wait ends early:
+   * as {@link fetchAdd}.
    */
   async compareSwap(offset: number, expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
     checkBigInt('expected', expected, 0n);
@@ -329,7 +328,7 @@ export class Connection extends Resource {
     else this.#inbox.onReceive(wc);
   }
 
-  /** A flush follows from something else: the end of the connection, if RDMA CM reports it, comes a moment later. */
+  /** A flush has another cause: if RDMA CM reports the end of the connection, the report follows. */
   async #onFlushedReceive(wc: WorkCompletion): Promise<void> {
     await this.peerClosed({ timeoutMs: FLUSH_GRACE_MS }).catch(() => {});
     if (!this.#isLeft) this.#fail(wc);
@@ -339,7 +338,7 @@ export class Connection extends Resource {
   async #watchPeer(): Promise<void> {
     await this.#control.ended;
     if (this.isClosed) return;
-    // What was acknowledged to the peer before it left is queued, perhaps not yet polled.
+    // Messages that were acknowledged before the peer left are queued, and may not be polled yet.
     for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
       this.#onReceive(wc);
     this.#isLeft = true;
@@ -412,13 +411,13 @@ export class Connection extends Resource {
   }
 
   /**
-   * Ends the connection on this side; the peer's next operation fails. What the peer has sent before, and the program
-   * could receive, is acknowledged first.
+   * Ends the connection on this side; the peer's next operation fails. Messages of the peer that the program could
+   * receive are acknowledged first.
    */
   protected override async release(): Promise<void> {
     this.#end(closedHere());
     this.#operations.abandon();
-    await this.qp.settle(); // Before the peer learns of the end, which flushes what it has sent.
+    await this.qp.settle(); // Before the peer learns of the end, which flushes its sent messages.
     await this.#control.close();
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();

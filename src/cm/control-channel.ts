@@ -21,7 +21,7 @@ import {
 import { tcpAddress } from './tcp-address.js';
 
 const LINE_BYTES_MAX = 65_536;
-/** Deepest nesting of a message, so that code may walk through a message by recursion. */
+/** Deepest nesting of a message, so that recursion over a message is bounded. */
 const NESTING_MAX = 16;
 /** Two endpoints take turns, so a peer that sends more is another program. */
 const UNREAD_MAX = 64;
@@ -33,7 +33,7 @@ const UNREAD_MAX = 64;
 const KEEPALIVE_IDLE_MS = 10_000;
 /** Time limit for written data to reach the kernel: a peer that is stopped, or whose host is gone, receives nothing. */
 const FLUSH_TIMEOUT_MS = 1_000;
-/** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
+/** Set-up messages follow each other at once; a wait for the peer's work has a separate limit. */
 const MESSAGE_TIMEOUT_MS = 10_000;
 
 interface Waiter {
@@ -179,7 +179,7 @@ export class ControlChannel {
 
   #onText(text: string): void {
     if (this.#buffered === '' && text.charCodeAt(0) === TLS_HANDSHAKE) {
-      this.#tell({ refused: 'there is no secure mode here' }); // So that a TLS client sees at once what is wrong.
+      this.#tell({ refused: 'this device has no secure mode' }); // So that a TLS client sees at once what is wrong.
       this.#fail(
         new RoceError('ERR_ROCE_MISMATCH', 'the peer asks for secure mode', 'also open this device with secure'),
       );

@@ -1,7 +1,6 @@
 /**
- * A TCP port for control connections. The client speaks first in every exchange of ours, so nobody costs more than a
- * socket until a first message is here. All peers are read from concurrently; those that are silent are pending, and
- * bounded.
+ * A TCP port for control connections. In all our exchanges the client sends first, so a peer costs only a socket until
+ * its first message has arrived. All peers are read from concurrently; those that are silent are pending, and bounded.
  */
 
 import type { Socket } from 'node:net';

@@ -6,18 +6,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 const RESERVE = 8;
-/** A count is good for so many connections: other parts of the program open files as well. */
+/** A count stays valid for this many connections, because other parts of the program also open files. */
 const COUNT_LIFETIME = 64;
 
-/** It counts only as often as it must, because a count reads a directory. */
+/** Counts rarely, because a count reads a directory. */
 export class DescriptorLimit {
-  /** Read while there is a descriptor to read it with. */
+  /** Read while a descriptor is free for that. */
   readonly max = readSoftLimit();
   #uncounted = 0;
 
   /**
-   * To be called for every connection that was accepted: how many descriptors must be freed for the reserve to be
-   * whole; mostly 0.
+   * Call it for each accepted connection. Returns how many descriptors must be freed to restore the reserve; mostly 0.
    */
   missing(): number {
     if (this.max === Number.POSITIVE_INFINITY) return 0;
@@ -32,10 +31,10 @@ export class DescriptorLimit {
   }
 }
 
-/** As many as `max` when there is none left to list them with. */
+/** `max` when no descriptor is left for the listing. */
 function openDescriptors(max: number): number {
   try {
-    return readdirSync('/proc/self/fd').length - 1; // One descriptor is that of the listing itself.
+    return readdirSync('/proc/self/fd').length - 1; // The listing itself uses one descriptor.
   } catch {
     return max;
   }

@@ -6,7 +6,7 @@
  * The eviction order, when a bound of `CmLimits` is reached: endpoints in TIMEWAIT first; then half-open ones whose
  * address is not validated, the oldest of the address that has the most; then, of addresses that have more than the
  * newcomer's, half-open ones whose address is validated. Connections are never evicted, nor is a reply whose RTU may
- * still come: its peer would take itself for connected. A request without room is left unanswered, and its peer
+ * still arrive: its peer would consider itself connected. A request beyond the bounds is not answered, and its peer
  * repeats it.
  */
 
@@ -26,12 +26,12 @@ export interface RemoteIdentity {
 
 /** A peer that has not sent its RTU by this time after the REP may be evicted. */
 const RTU_WAIT_NS = 2e9;
-/** One of so many half-open endpoints is kept for peers whose address is validated. */
+/** One in this many half-open endpoints is reserved for peers whose address is validated. */
 const RESERVED_SHARE = 8;
 
 /** Effects of the bounds on endpoints; part of `CmCounters`. */
 export interface TableCounters {
-  /** Half-open connections that made room for others. */
+  /** Half-open connections that were evicted for others. */
   evicted: number;
   /** Requests left unanswered because of `CmLimits` or the backlog of a listener; their peers repeat them. */
   deferred: number;
@@ -74,8 +74,8 @@ export class EndpointTable {
   }
 
   /**
-   * Makes room for a request of this peer. `full`: its address has as many connections as it may have. `deferred`:
-   * half-open ones with a better claim hold all room for now.
+   * Makes space for a request of this peer, by eviction if necessary. `full`: its address has as many connections as it
+   * may have. `deferred`: half-open endpoints of higher rank occupy all space for now.
    */
   admit(source: IpAddress, isValidated: boolean, now: number): Admission {
     const limiter = this.#limiter;
@@ -89,7 +89,7 @@ export class EndpointTable {
     return hasRoom && this.#makeRoom(source, isValidated, now) ? 'admitted' : 'deferred';
   }
 
-  /** Room for one more endpoint that this side asks for. */
+  /** Space for one more endpoint that this side requests. */
   makeRoom(source: IpAddress, now: number): boolean {
     return this.#makeRoom(source, true, now);
   }
@@ -111,7 +111,10 @@ export class EndpointTable {
     return true;
   }
 
-  /** Evicts a half-open endpoint; no effect on others. Its peer is not told: an honest one asks again, and is new. */
+  /**
+   * Evicts a half-open endpoint; no effect on others. Its peer is not notified: an honest peer repeats its request,
+   * which counts as new.
+   */
   evict(endpoint: CmEndpoint): void {
     if (endpoint.isHalfOpen) this.#limiter.evict(endpoint);
   }
@@ -236,7 +239,7 @@ function mayEvict({ state, repliedNs }: CmEndpoint, now: number): boolean {
   return state === 'REQ_RCVD' || now - repliedNs >= RTU_WAIT_NS;
 }
 
-/** Endpoints that this side asked for count only in TIMEWAIT. */
+/** Endpoints of the active side count only in TIMEWAIT. */
 function limiterStateOf({
   state,
   isActive,

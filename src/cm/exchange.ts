@@ -30,8 +30,8 @@ export interface ExchangeTerms {
   readonly rateControl?: RateControlOptions;
   readonly check?: (purpose: Record<string, unknown>) => string | undefined;
   /**
-   * Takes the GID that the peer tells though its TCP connection comes from another address: behind NAT, or where TCP is
-   * on another network than the device. An unauthenticated peer can then have packets sent to somebody else. Default
+   * Accepts the GID that the peer announces even if its TCP connection comes from another address: with NAT, or if TCP
+   * uses another network than the device. An unauthenticated peer can then direct packets to another host. Default
    * false: the peer is refused.
    */
   readonly allowForeignGid?: boolean;
@@ -54,7 +54,7 @@ export interface ExchangeOptions extends ExchangeTerms {
   readonly maxRdAtomic?: number;
 }
 
-/** What was agreed. */
+/** The parameters that both ends have agreed on. */
 export interface Agreement {
   /** IP address of the peer. */
   readonly peer: IpAddress;
@@ -67,7 +67,7 @@ export interface Agreement {
    * protected.
    */
   readonly peerIdentity?: string | undefined;
-  /** What packets are encrypted with. Undefined: they are not protected. */
+  /** The cipher of the packets. Undefined: they are not protected. */
   readonly cipher?: Hello['cipher'] | undefined;
   /** Recovery scheme of both sides. */
   readonly recovery: RecoveryName;
@@ -77,7 +77,7 @@ export interface Agreement {
   readonly mapsRegion: boolean;
   /** Memory the peer opened; undefined when it opened none. */
   readonly region: RemoteRegion | undefined;
-  /** Longest message the peer can receive; undefined when it did not say. */
+  /** Longest message that the peer can receive; undefined if it did not announce one. */
   readonly messageBytesMax: number | undefined;
   /** Purpose announced by the tool at the other end. */
   readonly purpose: Record<string, unknown>;
@@ -154,7 +154,7 @@ function mismatchOf(
   for (const [key, value] of Object.entries(agreedParameters(recovery))) {
     const theirs = hello.recoveryParameters[key];
     if (theirs === value) continue;
-    return `${key} of ${recovery.name} is ${value} here and ${theirs ?? 'not told'} there; both sides need the same`;
+    return `${key} of ${recovery.name} is ${value} here and ${theirs ?? 'not announced'} there; both sides need the same`;
   }
   if (type === 'RC' && terms.rateControl !== undefined && !hello.echoes && needsEcho(terms.rateControl)) {
     return `rate control ${terms.rateControl.name} needs a peer that echoes in-band telemetry; this one does not`;
@@ -170,7 +170,7 @@ function mismatchOf(
   return terms.check?.(hello.purpose);
 }
 
-/** The peer has no room now; the same attempt may succeed later. */
+/** The peer is full; the same attempt may succeed later. */
 export class PeerBusyError extends RoceError {
   constructor(message: string, hint?: string) {
     super('ERR_ROCE_CONNECT', message, hint);

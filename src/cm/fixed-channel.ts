@@ -9,10 +9,10 @@ import type { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
 import { tcpAddress } from './tcp-address.js';
 
-/** perftest sleeps a second before it speaks, and an emulated peer thinks slowly. */
+/** perftest sleeps for a second before it sends, and an emulated peer is slow. */
 const MESSAGE_TIMEOUT_MS = 20_000;
 const UNREAD_BYTES_MAX = 65_536;
-/** A peer has so long to take what was written and to hang up as well; one whose host is gone never does. */
+/** Time for the peer to receive the data and to close. A peer whose host is gone never does. */
 const GOODBYE_MS = 2_000;
 
 export class FixedChannel {
@@ -90,7 +90,7 @@ export class FixedChannel {
     this.#wake();
   }
 
-  /** Half-closes and unrefs the socket: a peer that does not close keeps no program alive. */
+  /** Half-closes and unrefs the socket, so that a peer that does not close cannot keep the program running. */
   close(): void {
     this.#socket.end();
     this.#socket.unref();

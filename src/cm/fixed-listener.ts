@@ -1,6 +1,6 @@
 /**
- * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says
- * first, all peers are read from concurrently, and one that is silent, or says something else, delays no other.
+ * A TCP port for the exchanges of the C programs. Their client sends first. If the listener knows the first message, it
+ * reads from all peers concurrently, and a silent or malformed one delays no other.
  */
 
 import type { Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
  * QP1, the general services interface (IBTA vol. 1 §13.5.1; carried as UD, annex A17): management datagrams to and from
- * any address. Unreliable: what does not fit the queues is dropped, as the network would.
+ * any address. Unreliable: datagrams that do not fit the queues are dropped, as in the network.
  */
 
 import type { RoceError } from '../core/errors.js';
@@ -104,7 +104,7 @@ export class GsiChannel {
 
   async #run(): Promise<void> {
     for await (const wc of this.#cq) {
-      // Anybody may send more than a MAD has; nothing else can fail on a QP that works.
+      // A peer may send more bytes than a MAD has; nothing else can fail on a working QP.
       if (wc.statusName === 'LOC_LEN_ERR') this.#postReceive(Number(wc.wrId));
       else if (checkCompletion(wc).opcode === 'RECV') this.#received(wc);
       else this.#sent();

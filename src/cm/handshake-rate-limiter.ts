@@ -1,7 +1,7 @@
 /**
- * How fast handshakes are begun for one address. Each costs queues, a queue pair and memory, a hundred times what its
- * REQ costs the sender, so that one address could use the whole processor by a flood of them. It gets a burst, and then
- * a rate: a low one until it has completed a handshake.
+ * Limits the rate of handshakes per address. A handshake costs queues, a queue pair and memory, a hundred times as much
+ * as its REQ costs the sender, so a flood from one address could use the whole processor. An address gets a burst, and
+ * then a rate, which is low until it has completed a handshake.
  */
 
 import { type Pace, TokenBucket } from '../core/token-bucket.js';
@@ -11,12 +11,14 @@ import type { IpAddress } from '../packet/address.js';
 export const UNVALIDATED_PACE: Pace = { burst: 16, perSecond: 16 };
 /** Of addresses that have completed a handshake: a program may open some hundred connections as fast as it can. */
 export const VALIDATED_PACE: Pace = { burst: 256, perSecond: 128 };
-/** Addresses remembered; the one longest without a handshake is forgotten, and has a whole burst again. */
+/**
+ * Remembered addresses. The one without a handshake for the longest time is forgotten; it then has a full burst again.
+ */
 const ADDRESSES_MAX = 4096;
 
 export class HandshakeRateLimiter {
   readonly #pace: Pace;
-  /** The address longest without a handshake comes first. */
+  /** The address without a handshake for the longest time is first. */
   readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(pace: Pace) {

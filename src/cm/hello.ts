@@ -1,4 +1,4 @@
-/** What a peer sends may be anything; each field is refused by its name, with what it must be. */
+/** All input from the peer is checked; an error names the field and its valid values. */
 
 import { IpAddress } from '../packet/address.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
@@ -24,7 +24,7 @@ export interface RemoteRegion {
   readonly addr: bigint;
   /** Remote key, 32 bits. */
   readonly rkey: number;
-  /** Bytes. */
+  /** Length in bytes. */
   readonly length: number;
 }
 
@@ -32,7 +32,7 @@ export interface Hello {
   readonly transport: (typeof TRANSPORTS)[number];
   readonly gid: IpAddress;
   readonly udpPort: number;
-  /** UDP source port of what it sends; `flow`: it follows from both QPNs. Undefined for older peers: learned. */
+  /** UDP source port of its packets; `flow`: it follows from both QPNs. Undefined for older peers: learned. */
   readonly sourcePort: number | 'flow' | undefined;
   /** Queue pair number, 2..0xfffffe. */
   readonly qpn: number;

@@ -20,8 +20,8 @@ export class Message implements Disposable {
   }
 
   /**
-   * Gives the receive buffer of a view back, so that the peer can send into it again. Of no effect on a copy. Safe to
-   * call twice.
+   * Releases the receive buffer of a view, so that the peer can send into it again. No effect on a copy. Safe to call
+   * twice.
    */
   release(): void {
     const release = this.#release;

@@ -1,7 +1,6 @@
 /**
- * How connection management names IP endpoints (IBTA annex A11, "RDMA IP CM Service"): the service ID stands for
- * protocol and port, and the private data of a REQ or SIDR_REQ begin with a header of both addresses and the source
- * port.
+ * How connection management names IP endpoints (IBTA annex A11, "RDMA IP CM Service"): the service ID encodes protocol
+ * and port, and the private data of a REQ or SIDR_REQ begin with a header of both addresses and the source port.
  */
 
 import { checkKind, shown } from '../core/arguments.js';

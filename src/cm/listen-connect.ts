@@ -41,9 +41,9 @@ export interface ConnectOptions extends ConnectionOptions, WaitOptions {
   /** TCP port of the listener; with `manager`, its RDMA CM port. */
   readonly port: number;
   /**
-   * How long to try again while the listener refuses because it has no room, ms: with pauses of 25 ms to 1.5 s, which
-   * are random, so that clients that were refused at one time do not return at one time. 0: one attempt. Default 5000.
-   * Over RDMA CM the manager's timers decide instead.
+   * How long to retry while the listener refuses because it is full, in milliseconds. Pauses are random, 25 ms to 1.5
+   * s, so that refused clients do not all return at once. 0: one attempt. Default 5000. Over RDMA CM the manager's
+   * timers apply instead.
    */
   readonly busyTimeoutMs?: number | undefined;
 }

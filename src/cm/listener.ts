@@ -21,16 +21,16 @@ import { exchangeAsServer, previewHello } from './exchange.js';
 import { channelSecurity } from './secure-channel.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
 
-/** What {@link listen} takes. */
+/** Options of {@link listen}. */
 export interface ListenOptions extends ConnectionOptions {
   /** TCP port of the exchange; 0 lets the system choose. */
   readonly port: number;
   /** TCP address to listen on, default the device's own. */
   readonly host?: string | undefined;
   /**
-   * Connections open or being set up at a time, of all peers; and as many that have not said anything yet. Default
-   * 1024. One has 4 MiB of receive buffers by default, whose pages take memory from their first message on. A client
-   * beyond the limit is refused, and tries again for its `busyTimeoutMs`.
+   * Most connections of all peers that are open or being set up; as many again may be silent so far. Default 1024. One
+   * has 4 MiB of receive buffers by default, whose pages take memory from their first message on. A client beyond the
+   * limit is refused, and tries again for its `busyTimeoutMs`.
    */
   readonly maxConnections?: number | undefined;
   /** The same from one address (or one IPv6 network of 64 bits). Default 128. */
@@ -39,7 +39,7 @@ export interface ListenOptions extends ConnectionOptions {
   readonly closesConnections?: boolean | undefined;
 }
 
-/** What became of the peers of a listener so far. */
+/** Outcomes of the peers of a listener so far. */
 export interface ListenerCounters {
   /** Connections made. */
   established: number;
@@ -84,7 +84,7 @@ const MAX_CONNECTIONS_PER_ADDRESS = 128;
 /** As many as over RDMA CM. */
 const WAITING_MAX = 128;
 
-/** Set-ups that are older may be evicted. Shorter than clients try again while a listener is full. */
+/** Set-ups that are older may be evicted. Shorter than the time for which clients retry while a listener is full. */
 const SET_UP_NS = 3e9;
 
 const EARLY_REASONS = {
@@ -104,7 +104,7 @@ interface PendingConnection {
   readonly abort?: (why: string) => void;
 }
 
-/** A peer whose hello fits: a connection, or the set-up of one. */
+/** A peer with an accepted hello: a connection, or the set-up of one. */
 interface AdmittedConnection {
   readonly pending: PendingConnection;
   readonly sinceNs: number;
@@ -114,7 +114,7 @@ interface AdmittedConnection {
 
 /** Accepts connections; made by {@link listen}. */
 export class Listener extends Resource {
-  /** Before the connections that it has made. */
+  /** Closes before the connections that it has made. */
   override readonly closeRank = -2;
   /** `REFUSED`: a peer that did not become a connection, with the reason. */
   readonly events = new TypedEvents<ListenerEvents>({ REFUSED: true });
@@ -198,10 +198,10 @@ export class Listener extends Resource {
   }
 
   /**
-   * The next connection. A peer that does not fit is refused with the reason and left out; no peer can make this call
-   * fail. Rejects with ERR_ROCE_CLOSED when the listener is closed, and for a mistake in its own options that comes to
-   * light with the first peer, such as a region that cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the
-   * options say: the connection that comes next is then for the next call.
+   * The next connection. A peer whose options do not match is refused with the reason; no peer can make this call fail.
+   * Rejects with ERR_ROCE_CLOSED when the listener is closed. Rejects for an invalid option that is detected only with
+   * the first peer, such as a region that cannot be registered. Rejects with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as
+   * the options say; the next call then returns the next connection.
    */
   async accept(options?: WaitOptions): Promise<Connection> {
     const deadline = WaitDeadline.of('accept', options, this.#device.clock);
@@ -257,7 +257,7 @@ export class Listener extends Resource {
     for await (const request of listener) void this.#receive(pendingFrom(request));
   }
 
-  /** Takes a peer from its hello to a connection, or turns it away. Never rejects. */
+  /** Sets up the connection of a peer from its hello on, or refuses it. Never rejects. */
   async #receive(pending: PendingConnection): Promise<void> {
     try {
       await pending.check();
@@ -301,7 +301,7 @@ export class Listener extends Resource {
     return admitted.pending.connect(made, () => this.#admitted.leave(admitted));
   }
 
-  /** Why there is no room for it, after an eviction if one is possible. */
+  /** The reason if there is no space for it, even after an eviction. */
   #fullFor({ address }: PendingConnection): string | undefined {
     if (this.#ready.length >= WAITING_MAX) return `${WAITING_MAX} connections wait to be accepted`;
     const limit = this.#admitted.exceeded('admitted', address);
@@ -345,7 +345,7 @@ export class Listener extends Resource {
     if (!this.#isListening) return;
     this.#counters[reason]++;
     const isHeard = this.events.emit('REFUSED', { reason, peer, error });
-    // What is wrong here, not there, must not go unseen; nor may a peer fill a log with it.
+    // A local error must be reported, but a peer must not be able to fill the log with it.
     if (isHeard || reason !== 'failed' || this.#counters.failed > 1) return;
     process.emitWarning(error);
   }
@@ -383,7 +383,7 @@ function isLeft({ connection }: AdmittedConnection): boolean {
   return connection?.isSpent === true;
 }
 
-/** One that is not late may be complete for its peer, which would take itself for connected. */
+/** A connection that is not late may be complete for its peer, which would consider itself connected. */
 function isStuck({ connection, pending, sinceNs }: AdmittedConnection, now: number): boolean {
   return connection === undefined && pending.abort !== undefined && now - sinceNs >= SET_UP_NS;
 }
@@ -395,7 +395,7 @@ function reasonOf(error: unknown): RefusalReason {
   return error.code === 'ERR_ROCE_CONNECT' ? 'timed_out' : 'refused_mismatch';
 }
 
-/** An unauthenticated peer need not know more of what is wrong here. */
+/** An unauthenticated peer receives no details of local errors. */
 function toldOf(error: unknown): string {
   return error instanceof RoceError ? error.message : 'the peer has failed';
 }

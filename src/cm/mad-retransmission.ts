@@ -1,6 +1,6 @@
 /**
- * Retransmits a message until it is answered, its retries are used up or its time is over. The peer's requests are cut
- * to our limits (`timing.ts`), an MRA counts once per transmission, and a reply has one total time.
+ * Retransmits a message until it is answered, its retries are used up or its time is over. Times that the peer requests
+ * are limited (`timing.ts`), an MRA counts once per transmission, and a reply has one total time.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -39,7 +39,7 @@ export class MadRetransmission {
     mads.send(endpoint, endpoint.unanswered, now);
   }
 
-  /** Requests that were made at one time, and that a listener had no room for, do not all return at one time. */
+  /** So that concurrent requests that a full listener dropped are not all repeated at the same time. */
   #jittered(ns: number): number {
     return ns * (1 + (REQUEST_JITTER * this.#parts.options.random.u32()) / 2 ** 32);
   }
@@ -100,7 +100,7 @@ export class MadRetransmission {
     }
     if (state === 'REQ_SENT') mads.reject(endpoint, { about: ABOUT_REQ, reason: REJ_TIMEOUT }, now);
     if (state === 'REP_SENT') {
-      // If the RTU was lost, the active side takes itself for connected: this ends it.
+      // If the RTU was lost, the active side considers itself connected: this ends its connection.
       mads.reject(endpoint, { about: ABOUT_REP, reason: REJ_TIMEOUT }, now);
       table.validatedAddresses.delete(endpoint.remote, endpoint.remoteCaGuid);
     }

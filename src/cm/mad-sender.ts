@@ -1,7 +1,7 @@
 /**
- * Sends connection management datagrams without amplification: an unvalidated peer gets one datagram for each of its
- * own, all of 256 bytes. Retransmissions and DREQs to such peers come out of one small shared budget (compare RFC 9000
- * §8).
+ * Sends connection management datagrams without amplification: an unvalidated peer gets one datagram for each that it
+ * sends, all of 256 bytes. Retransmissions and DREQs to such peers come out of one small shared budget (compare RFC
+ * 9000 §8).
  */
 
 import { TokenBucket } from '../core/token-bucket.js';
@@ -19,11 +19,11 @@ export const ABOUT_OTHER = 2;
 export const GUID_BYTES = 8;
 const NO_DATA = new Uint8Array(0);
 
-/** What was sent; part of `CmCounters`. */
+/** Counters of sent datagrams; part of `CmCounters`. */
 export interface SenderCounters {
-  /** All that were given to QP1, repeated ones included. */
+  /** All datagrams that were posted to QP1, including repeated ones. */
   sent: number;
-  /** Unasked datagrams to peers that have proved nothing, which the budget for them did not allow. */
+  /** Unsolicited datagrams to unvalidated peers that exceeded their budget. */
   withheld: number;
 }
 

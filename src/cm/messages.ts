@@ -1,6 +1,6 @@
 /**
  * The messages of connection management and their datagram (IBTA vol. 1 §12.6 and §12.11 for SIDR; §13.4.3 for the MAD
- * header), as layouts. Offsets of message fields count from the end of the 24-byte header. What is reserved is sent as
+ * header), as layouts. Offsets of message fields count from the end of the 24-byte header. Reserved fields are sent as
  * zero.
  */
 

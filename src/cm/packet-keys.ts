@@ -1,6 +1,7 @@
 /**
- * From the keys of a control connection to the packets' security association. Each end chooses the SPI of what it
- * receives. The server has the association before it answers, the client before it reports that it is connected.
+ * From the keys of a control connection to the packets' security association. Each end chooses the SPI of the packets
+ * that it receives. The server has the association before it answers, the client before it reports that it is
+ * connected.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -8,7 +9,7 @@ import type { RdmaDevice } from '../verbs/device.js';
 import type { ControlChannel } from './control-channel.js';
 import type { Hello } from './hello.js';
 
-/** Packets may be in flight when a connection ends: so long they are opened. */
+/** Packets may be in flight when a connection ends: they are opened for this long. */
 const LINGER_MS = 3_000;
 const KEY_BYTES = { 'aes-128-gcm': 16, 'aes-256-gcm': 32 } as const;
 

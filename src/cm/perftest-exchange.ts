@@ -141,7 +141,7 @@ export class PerftestExchange {
 
   /**
    * Server: resolves when the client has come to a barrier, which `answerBarrier`, or `finish` if it is the last one,
-   * then answers. `mayBeGone`: a peer that left without a word has done its part, too.
+   * then answers. `mayBeGone`: a peer that closed without a message has also finished.
    */
   async clientIsDone(timeoutMs?: number, mayBeGone = false): Promise<void> {
     this.#peerIsDone = true;

@@ -1,5 +1,5 @@
 /**
- * Over TCP they are a line of hex, over a queue pair of its own (`-R`) the C structure with its numbers in network
+ * Over TCP they are a line of hex, over a separate queue pair (`-R`) the C structure with its numbers in network
  * order.
  */
 

@@ -37,7 +37,7 @@ export interface CmCounters extends TableCounters, SenderCounters {
   refused: number;
   /** Of `refused`: for addresses that are not those of the datagram. */
   refusedAddress: number;
-  /** Half-open connections whose peer never said that it is ready. */
+  /** Half-open connections whose peer never reported that it is ready. */
   expired: number;
 }
 

@@ -21,7 +21,7 @@ export interface CmConnectionOptions {
   readonly responderResources?: number | undefined;
   /** READs and atomics this side issues at a time, 0..128. Default 16, and never more than the peer answers. */
   readonly initiatorDepth?: number | undefined;
-  /** How often the *peer* repeats a SEND that found no receive, 0..7; 7 (default): without end. */
+  /** How often the *peer* repeats a SEND that found no receive, 0..7; 7 (default): without limit. */
   readonly rnrRetryCount?: number | undefined;
   /** How long this side asks such a peer to wait, as an RNR timer code. Default 12, 0.64 ms; Linux has 0, 655 ms. */
   readonly minRnrTimer?: number | undefined;

@@ -53,7 +53,7 @@ export interface Destination {
   readonly remoteQkey?: number;
 }
 
-/** Memory is open to a connected peer as far as its regions are. */
+/** A connected peer has the access that the regions allow. */
 export async function initializeQueuePair(qp: QueuePair): Promise<void> {
   const attributes = { state: 'INIT', pkeyIndex: 0, port: 1 } as const;
   await qp.modify(

@@ -1,6 +1,6 @@
 /**
  * The policy by which RDMA to one host falls back to TCP and returns. RDMA is used while it works. After a failure it
- * is held down, because a failover costs more than the time it takes to be sure (Azure storage paper §9).
+ * is held down, because a failover costs more than waiting for certainty (Azure storage paper §9).
  *
  *     RDMA -- failure --> HOLD_DOWN -- time over --> PROBE -- good --> RAMP -- all moved --> RDMA
  *                             ^------- bad ------------'                |
@@ -67,7 +67,7 @@ export class RdmaFallback {
     return this.#state === 'HOLD_DOWN' ? this.#holdUntilNs : Number.POSITIVE_INFINITY;
   }
 
-  /** The last hold-down ended at least `cleanNs` ago, and RDMA has not failed since: nothing here is worth keeping. */
+  /** The last hold-down ended at least `cleanNs` ago, and RDMA has not failed since: this state need not be kept. */
   isClean(now: number): boolean {
     return now - Math.max(this.#rdmaSinceNs, this.#holdUntilNs) >= this.#limits.cleanNs;
   }
@@ -104,7 +104,7 @@ export class RdmaFallback {
     this.#rdmaSinceNs = now;
   }
 
-  /** Another host has taken over: the failures of the last one do not count for it. */
+  /** Another host has taken over: failures of the previous one do not count. */
   onMoved(): void {
     if (this.#state === 'DRAINED') return;
     this.#state = 'RDMA';

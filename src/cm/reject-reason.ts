@@ -27,7 +27,7 @@ const TEXTS: ReadonlyMap<number, string> = new Map([
   [REJ_UNSUPPORTED, 'unsupported request'],
   [REJ_INVALID_COMM_ID, 'invalid communication ID'],
   [7, 'invalid communication instance'],
-  [REJ_INVALID_SERVICE_ID, 'nobody listens on that port'],
+  [REJ_INVALID_SERVICE_ID, 'no listener on that port'],
   [REJ_INVALID_TRANSPORT, 'invalid transport type'],
   [REJ_STALE_CONNECTION, 'stale connection'],
   [11, 'the reliable datagram channel does not exist'],
@@ -44,7 +44,7 @@ const TEXTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 const SIDR_TEXTS: ReadonlyMap<number, string> = new Map([
-  [SIDR_UNSUPPORTED, 'nobody serves datagrams on that port'],
+  [SIDR_UNSUPPORTED, 'no datagram service on that port'],
   [SIDR_REJECTED, 'refused by the serving program'],
   [SIDR_NO_QP, 'no queue pair available'],
   [4, 'redirected to another port'],

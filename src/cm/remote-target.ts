@@ -27,7 +27,10 @@ export function targetIn(remote: RemoteRegion | undefined, offset: number, lengt
   return { remoteAddr: remote.addr + BigInt(offset), rkey: remote.rkey };
 }
 
-/** Throws as {@link targetIn}; where the address is no multiple of 8 the peer would end the connection. */
+/**
+ * Throws as {@link targetIn}, and for an address that is not a multiple of 8, for which the peer would end the
+ * connection.
+ */
 export function atomicTargetIn(remote: RemoteRegion | undefined, offset: number): RemoteTarget {
   const target = targetIn(remote, offset, ATOMIC_BYTES);
   if (target.remoteAddr % BigInt(ATOMIC_BYTES) === 0n) return target;

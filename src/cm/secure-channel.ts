@@ -202,7 +202,7 @@ function keysOf(secure: TLSSocket, peer: string, isInitiator: boolean): ChannelK
   };
 }
 
-/** In few words: the message of OpenSSL has the line of its source, and ends a line. */
+/** Short: the message of OpenSSL contains a source line and a line break. */
 function whyOf(error: Error & { readonly reason?: string }): string {
   return error.reason ?? error.message.trim();
 }

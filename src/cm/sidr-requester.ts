@@ -1,7 +1,6 @@
 /**
- * The side that asks for a datagram service: SIDR_REQ, sent again until its SIDR_REP comes (IBTA vol. 1 §12.11). The
- * request ID is random, and only the address that is asked learns it: one that does not see the request cannot answer
- * it.
+ * The requesting side of SIDR: repeats the SIDR_REQ until its SIDR_REP arrives (IBTA vol. 1 §12.11). The request ID is
+ * random, and only the queried address receives it: others cannot answer.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -71,7 +70,7 @@ export class SidrRequester {
     this.#parts.mads.pass(asked.remote, asked.mad);
   }
 
-  /** SIDR has no message that would tell the peer. */
+  /** SIDR has no message to notify the peer. */
   cancel(requestId: number): void {
     const asked = this.#byId.get(requestId);
     if (asked !== undefined) this.#forget(asked);
@@ -101,7 +100,7 @@ export class SidrRequester {
   onDeadline(now: number): void {
     const { options, counters } = this.#parts;
     for (const asked of this.#waiting.due(now)) {
-      // Cancelled by the program, because another one has ended.
+      // Cancelled by the program, because another request has ended.
       if (this.#byId.get(asked.requestId) !== asked) continue;
       if (asked.retries < options.timing.maxRetries) {
         asked.retries++;

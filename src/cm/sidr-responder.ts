@@ -14,7 +14,7 @@ import { claimsRightly, NO_DATA, type ProtocolParts } from './protocol-parts.js'
 import { SIDR_NO_QP, SIDR_UNSUPPORTED } from './reject-reason.js';
 import { codeToNs, LINUX_TIMING } from './timing.js';
 
-/** So long the program may take to decide, and so long an answer is kept. */
+/** Time for the program to decide, and for which an answer is kept. */
 const REPEATED_NS = (LINUX_TIMING.maxRetries + 1) * codeToNs(LINUX_TIMING.responseTimeout);
 
 export interface ServiceRequest extends Due {

@@ -8,7 +8,7 @@ export function tcpAddress(text: string | undefined): IpAddress | undefined {
   return text === undefined ? undefined : IpAddress.parse(text.replace(/%.*/, ''));
 }
 
-/** Peers on a Unix socket have no address; they are one host. */
+/** Peers on a Unix socket have no address; they count as one host. */
 const THIS_HOST = IpAddress.parse('127.0.0.1');
 
 /** The address that the peer of a socket is counted by. */

@@ -1,5 +1,5 @@
 /**
- * A TCP port on which peers meet before RDMA works. It survives errors of single connections, and a lack of file
+ * A TCP port for exchanges before RDMA is available. It survives errors of single connections, and a lack of file
  * descriptors.
  */
 
@@ -51,7 +51,7 @@ export class TcpListener {
           : undefined;
       throw new RoceError('ERR_ROCE_IO', `cannot listen on ${where}: ${(error as Error).message}`, hint);
     }
-    // Errors are emitted, too, although `accept` reports them; without a listener it would end the process.
+    // Errors are also emitted, although `accept` reports them; without an event listener they would end the process.
     server.on('error', (cause) =>
       onTrouble?.(
         new RoceError(

@@ -14,7 +14,7 @@ import { REJ_CONSUMER_DEFINED, REJ_TIMEOUT } from './reject-reason.js';
 
 /** States in which the peer may end the connection by a DREQ: it knows our queue pair. */
 const DISCONNECTABLE: readonly CmState[] = ['REP_SENT', 'REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'];
-/** A REJ in them, too, means that the peer has given it up. */
+/** In these states a REJ also means that the peer has given up. */
 const CONNECTED: readonly CmState[] = ['REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'];
 
 export class Teardown {
@@ -80,7 +80,7 @@ export class Teardown {
     }
   }
 
-  /** A peer that tires of waiting does not know our ID yet and gives its GUID as additional information. */
+  /** A peer whose wait has timed out does not know our ID yet, and sends its GUID as additional information. */
   #rejected(source: IpAddress, fields: MessageFields<'REJ'>): CmEndpoint | undefined {
     const { table } = this.#parts;
     if (fields.remoteCommId !== 0 || fields.reason !== REJ_TIMEOUT || fields.infoLength < GUID_BYTES) {
@@ -91,7 +91,7 @@ export class Teardown {
     return table.match(source, endpoint?.localCommId ?? 0);
   }
 
-  /** It is answered even when its connection is unknown: the peer saw our side go, but not our DREP. */
+  /** It is answered even if the connection is unknown: the peer has lost our DREP. */
   onDisconnectRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'DREQ'>, now: number): void {
     const { table, mads, counters } = this.#parts;
     const { localCommId, remoteCommId } = fields;
@@ -120,7 +120,7 @@ export class Teardown {
     endpoint.onEvent({ type: 'DISCONNECTED' });
   }
 
-  /** Returns true if a connection with this remote QP exists, which the peer has evidently lost: it ends now. */
+  /** Returns true if a connection with this remote QP exists, whose state the peer has lost: it ends now. */
   replaceStale(source: IpAddress, { localCaGuid, localQpn }: RemoteIdentity): boolean {
     const stale = this.#parts.table.byRemoteQpn(source, localCaGuid, localQpn);
     if (stale === undefined) return false;

@@ -61,12 +61,12 @@ export function peerAckTimeout(code: number): number {
   return code === 0 ? ACK_TIMEOUT_CODE_MAX : Math.min(code, ACK_TIMEOUT_CODE_MAX);
 }
 
-/** From sending a REQ, or any answer, to sending it again: there and back, and the peer's time to think. */
+/** Time before a REQ or an answer is retransmitted: the round trip, and the peer's processing time. */
 export function resendNs(timing: CmTiming): number {
   return 2 * codeToNs(timing.packetLifetime) + codeToNs(timing.responseTimeout);
 }
 
-/** The Local ACK Timeout that is offered: there and back. */
+/** The Local ACK Timeout that is offered: the round trip. */
 export function ackTimeoutCode(timing: CmTiming): number {
   return Math.min(timing.packetLifetime + 1, CODE_MAX);
 }

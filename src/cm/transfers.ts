@@ -1,6 +1,6 @@
 /**
- * A registered region, or a slice of one, is used in place. Bytes are registered for the time of one operation, and
- * copied where the NIC cannot reach them.
+ * A registered region, or a slice of one, is used in place. Other bytes are registered for the time of one operation,
+ * and copied if the NIC cannot reach them.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -27,8 +27,9 @@ export class Transfers {
 
   /**
    * One operation on `memory`, which the caller has checked (`checkMemory`), until the caller's deadline. An operation
-   * that has begun by then ends in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write
-   * and may not, ERR_ROCE_CONFLICT for a region of another protection domain, ERR_ROCE_CLOSED for a closed region.
+   * that has begun by then continues to its end. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC would have
+   * to write but may not, ERR_ROCE_CONFLICT for a region of another protection domain, ERR_ROCE_CLOSED for a closed
+   * region.
    */
   async run(
     memory: Memory,
@@ -77,7 +78,7 @@ export class Transfers {
     try {
       const request = operation([mr.sge()]);
       await this.#operations.run(request, cancellation);
-      // Memory of a caller that waits no more is left alone where that is possible.
+      // If possible, memory of a caller that no longer waits is not accessed.
       if (copy !== undefined && request.opcode === 'RDMA_READ' && cancellation.error === undefined) data.set(copy);
     } finally {
       await mr.close();

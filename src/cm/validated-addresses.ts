@@ -1,8 +1,8 @@
 /**
  * Validated addresses (RFC 9000 §8): peers that have answered before. A peer is an address and a CA GUID: an answer
- * proves that it receives at the address, and the GUID, 64 bits that only those on the path see, tells it from an
- * unauthenticated peer that writes the same address into its datagrams. (Ours are random with each manager. GUIDs of
- * hardware and of Linux follow from the MAC address and can be guessed: they rank as well, and prove less.)
+ * proves that it receives at the address, and the GUID, 64 bits that are visible only on the path, distinguishes it
+ * from an attacker who spoofs the same address. (Our GUIDs are random for each manager. GUIDs of hardware and of Linux
+ * follow from the MAC address and can be guessed: they count as well, and prove less.)
  */
 
 import type { IpAddress } from '../packet/address.js';

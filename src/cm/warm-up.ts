@@ -16,11 +16,10 @@ import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { connectQueuePair, initializeQueuePair } from './queue-pair-setup.js';
 
-/** What {@link warmUp} takes. */
+/** Options of {@link warmUp}. */
 export interface WarmUpOptions {
   /**
-   * How long it takes. Milliseconds, 1 to 60,000. Default 1,000: with less, much is left to be compiled, with more,
-   * little is gained.
+   * Duration in milliseconds, 1 to 60,000. Default 1,000: less leaves much to be compiled, more gains little.
    */
   readonly durationMs?: number | undefined;
 }
@@ -29,7 +28,7 @@ const WARM_UP_OPTIONS: OptionNames<WarmUpOptions> = { durationMs: true };
 const WARM_UP_MS_DEFAULT = 1_000;
 export const WARM_UP_MS_MAX = 60_000;
 
-/** Few large ones for the code of a packet, many small ones for that of a message and of a turn of the NIC. */
+/** Few large messages for the code of a packet, many small ones for that of a message and of a NIC poll. */
 interface Kind {
   readonly opcode: 'RDMA_WRITE' | 'RDMA_READ' | 'SEND';
   readonly bytes: number;
@@ -46,15 +45,15 @@ const KINDS: readonly Kind[] = [
 /** The largest values in KINDS. */
 const BYTES_MAX = 1_048_576;
 const IN_FLIGHT_MAX = 32;
-/** Of one kind before the next one: each is run several times, so that code is optimised for all of them. */
+/** Messages of one kind before the next: each kind runs several times, so that code is optimised for all of them. */
 const SLICE_NS = 20 * NS_PER_MS;
 
 type Two<T> = readonly [T, T];
 
 /**
- * Sends messages of several sizes and operations from the device to itself, until V8 has compiled most of what a
- * transfer uses. They pass through its UDP port and so appear in counters, captures, traces and telemetry, and are
- * subject to fault rules. The event loop keeps running and peers are served.
+ * Sends messages of several sizes and operations from the device to itself, until V8 has compiled most code of a
+ * transfer. They pass through its UDP port and so appear in counters, captures, traces and telemetry, and are subject
+ * to fault rules. The event loop keeps running and peers are served.
  *
  *     const device = await openDevice({ address: '192.0.2.7' });
  *     await warmUp(device);
@@ -75,7 +74,7 @@ export async function warmUp(device: RdmaDevice, options: WarmUpOptions = {}): P
   const mayShareMemory = link.memoryDomain !== undefined;
   await exchangeFor(device, (durationMs * NS_PER_MS) / (mayShareMemory ? 2 : 1));
   if (!mayShareMemory) return;
-  // Peers may come by either way.
+  // Peers may use either transport.
   await link.resolve(address, attributes.udpPort);
   try {
     await exchangeFor(device, (durationMs * NS_PER_MS) / 2);
@@ -98,7 +97,7 @@ async function exchangeFor(device: RdmaDevice, durationNs: number): Promise<void
       await pair.exchange(KINDS[slice++ % KINDS.length], () => clock.nowNs() >= sliceEndNs);
     } while (clock.nowNs() < endNs);
   } finally {
-    // Queue pairs and regions go with their domain; what an exchange that has failed left in them, too.
+    // Queue pairs and regions close with their domain, also those that a failed exchange has left.
     for (const resource of [pd, sendCq, recvCq]) await resource.close();
   }
 }

@@ -1,4 +1,4 @@
-/** One listener per signal, however many calls wait on it: Node warns of a leak from eleven on. */
+/** One listener per signal for all waiting calls: Node warns of a leak from eleven listeners on. */
 
 class AbortListeners {
   readonly #signal: AbortSignal;

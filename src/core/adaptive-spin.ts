@@ -1,17 +1,17 @@
 /**
  * How long to spin before sleeping. Waking a thread costs 20 to 60 us, so spinning pays only for traffic that returns
- * sooner; otherwise it takes the core from those waited for. After a row of useless spins there are none for a while,
+ * sooner; otherwise it takes the core from the thread that it waits for. After a series of useless spins it pauses,
  * longer each time (as KVM shrinks its halt polling: Linux, Documentation/virt/kvm/halt-polling.rst), and likewise
- * after a stall, when the system took the processor away. A pause after useless spins ends early when enough work
- * arrives that a spin could have met; one after a stall, or of a thread that serves another thread of its process,
- * takes its full time.
+ * after a stall, when the system suspended the thread. A pause after useless spins ends early when enough work arrives
+ * that a spin could have met; one after a stall, or of a thread that serves another thread of its process, takes its
+ * full time.
  */
 
 /** The longest spin of a thread that works for another one of its process: several loopback round trips. */
 export const SPIN_MAX_NS = 50_000;
 /**
- * Limit for a thread that does all of the work at its end. Its peer is most likely such a thread, too, and needs time
- * to compute the answer, from cold caches if it slept.
+ * Limit for a thread that does all of the work at its end. Its peer is most likely such a thread as well, and needs
+ * time to compute the answer, with cold caches if it slept.
  */
 export const LONE_SPIN_MAX_NS = 100_000;
 /** Consecutive fruitless spins until spinning stops. */
@@ -26,7 +26,7 @@ const PROMISING_SPINS = 2;
  * longer, up to {@link PROMISES_MAX}.
  */
 const PROMISES_MIN = 8;
-/** Limits the cost of a trial's eight useless spins to 3 us a message. */
+/** Limits the cost of a trial's eight useless spins to 3 us per message. */
 const PROMISES_MAX = 256;
 /** One look takes a few microseconds; another thread's time slice takes milliseconds. */
 const STALL_NS = 500_000;
@@ -97,7 +97,7 @@ export class TrafficSpin {
     this.#hasHeard = true;
   }
 
-  /** Something is sent: what the program did until then with what had come was no waiting. */
+  /** Something is sent: the time until then, in which the program processed input, was not a wait. */
   onSent(nowNs: number): void {
     if (!this.#hasHeard) return;
     this.#sinceNs = nowNs;

@@ -1,7 +1,7 @@
 import { namesHint, nearestName } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 
-/** Nothing of the value is called: it may be an object of any kind. */
+/** Calls no method of the value, which may be any object. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`;
   if (value === null) return 'null';
@@ -45,7 +45,7 @@ export function checkObject(name: string, value: unknown, what: string): void {
 /** Every option of `T`, for {@link checkOptions}: the compiler reports a missing one. */
 export type OptionNames<T> = { readonly [K in keyof T]-?: true };
 
-/** Refuses options that the call does not have: a misspelt one must not pass for the default. */
+/** Rejects unknown options: a misspelt option must not be ignored. */
 export function checkOptions<T extends object>(call: string, options: T, known: OptionNames<T>): void {
   checkObject(`the options of ${call}`, options, 'an object');
   for (const name in options) {

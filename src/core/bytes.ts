@@ -51,16 +51,17 @@ const STAGING_START = 4;
 /** Sources up to this size, datagrams, are copied by way of {@link STAGING}. */
 const STAGING_BYTES = 8192;
 /**
- * A datagram of node:dgram lives in an array of its own that is seen once: a view of a part of it would be garbage at
- * once. Copying it whole to a place whose views are remembered, and from there, takes no longer and allocates nothing.
+ * Each datagram of node:dgram has a separate array, which is used once: a view of a part of it would be garbage at
+ * once. A copy of the whole datagram to an array with cached views, and from there, takes no longer and allocates
+ * nothing.
  */
 const STAGING = new Uint8Array(STAGING_START + STAGING_BYTES);
 const stagingViews = new ViewCache(STAGING);
 
 /**
  * Copies a few bytes in a loop over words (`ViewCache.words` of both arrays): 64 bytes take 19 instead of 53 ns.
- * Offsets and length are in bytes. False: it is not possible, because they are no whole words or an array has none, and
- * nothing was copied.
+ * Offsets and length are in bytes. False: nothing was copied, because the bytes are not whole words or an array has
+ * none.
  */
 export function copyWords(
   words: Int32Array,
@@ -78,8 +79,7 @@ export function copyWords(
 }
 
 /**
- * The words of an array that bytes are copied from: none where it is short and so perhaps a datagram's own, which is
- * seen once.
+ * The words of a source array; none if it is short, because it may belong to one datagram and be used once.
  */
 export function wordsToCopy(from: Uint8Array): Int32Array {
   return from.length > STAGING_BYTES ? sourceWords(from) : NO_WORDS;

@@ -5,7 +5,7 @@ export interface Clock {
   /** The time, in nanoseconds. */
   nowNs(): number;
   /**
-   * Calls `wake` once, not before `timeNs`, never from inside this call. The result takes that back; it may be called
+   * Calls `wake` once, not before `timeNs`, never from inside this call. The result cancels the timer; it may be called
    * at any time.
    */
   wakeAt(timeNs: number, wake: () => void): () => void;
@@ -13,7 +13,7 @@ export interface Clock {
 
 /**
  * Calls `wake` once, when `clock` has reached `timeNs`, never from inside this call. Timers may fire early, by another
- * clock than the one that decides: then the timer is set again. The result takes the call back.
+ * clock than the one that decides: then the timer is set again. The result cancels the call.
  */
 export function wakeWhenDue(clock: Clock, timeNs: number, wake: () => void): () => void {
   let cancel = () => {};

@@ -15,7 +15,7 @@ export interface ConnectionLimits {
   readonly perAddress: number;
 }
 
-/** What a peer is counted by: an `IpAddress`. */
+/** The key by which a peer is counted: an `IpAddress`. */
 export interface Origin {
   readonly network: string;
 }
@@ -27,7 +27,7 @@ export interface ConnectionQuota<State extends string> extends Partial<Connectio
 
 type StateWith<Extra extends string> = 'pending' | 'admitted' | Extra;
 
-/** What a limiter is made with. `Extra` names states apart from `pending` and `admitted`. */
+/** Options of a limiter. `Extra` names states other than `pending` and `admitted`. */
 export interface LimiterOptions<C, Extra extends string> {
   readonly quotas: ReadonlyArray<ConnectionQuota<StateWith<Extra>>>;
   /** Ends a connection that the limiter has evicted or refused. */
@@ -137,7 +137,7 @@ export class ConnectionLimiter<C, Extra extends string = never> {
     this.#byState.get(state)!.delete(connection, network);
   }
 
-  /** Counts the connection no longer; false when it was not counted. */
+  /** Removes the connection from the counts; false when it was not counted. */
   leave(connection: C): boolean {
     const entry = this.#entries.get(connection);
     if (entry === undefined) return false;
@@ -147,7 +147,7 @@ export class ConnectionLimiter<C, Extra extends string = never> {
   }
 
   /**
-   * The limit that leaves no room in a state for one more connection from the network; that of the network comes first.
+   * The limit that forbids one more connection from the network in a state; that of the network comes first.
    */
   exceeded(state: StateWith<Extra>, { network }: Origin): keyof ConnectionLimits | undefined {
     const quotas = this.#options.quotas.filter(({ states }) => states.includes(state));
@@ -184,13 +184,13 @@ export class ConnectionLimiter<C, Extra extends string = never> {
     return this.#entries.get(connection)!.order;
   }
 
-  /** Ends a connection, unless it is counted no longer. */
+  /** Ends a connection if it is still counted. */
   evict(connection: C): void {
     if (this.leave(connection)) this.#options.evict(connection);
   }
 
   /**
-   * Makes room in a state for one more connection from the network. Where a quota is full, evicts the {@link oldest}
+   * Makes space in a state for one more connection from the network. If a quota is full, evicts the {@link oldest}
    * connection in the state: of the network when that has its share, else of any. False: none may be evicted.
    */
   makeRoom(state: StateWith<Extra>, from: Origin, mayEvict?: (connection: C) => boolean): boolean {
@@ -214,7 +214,7 @@ export class ConnectionLimiter<C, Extra extends string = never> {
   }
 
   /**
-   * Counts a new connection as pending if there is room for it, or if one can be evicted; else ends it. `isAdmitted`:
+   * Counts a new connection as pending if there is space for it, or if one can be evicted; else ends it. `isAdmitted`:
    * it has finished its handshake, and cannot be evicted for others.
    */
   admit(

@@ -1,5 +1,5 @@
 /**
- * CRCs of 32 bits with reflected polynomials, eight bytes a step ("slicing by 8"), in the zlib convention: values
+ * CRCs of 32 bits with reflected polynomials, eight bytes per step ("slicing by 8"), in the zlib convention: values
  * chain.
  */
 
@@ -19,7 +19,7 @@ export function crcOfRange(t: Int32Array, bytes: Uint8Array, offset: number, len
   return signedCrcOfRange(t, bytes, offset, length, seed) >>> 0;
 }
 
-/** The same with a sign: V8 hands such 32 bits from function to function without allocating. */
+/** The same, signed: V8 passes such 32 bits between functions without allocating. */
 export function signedCrcOfRange(
   t: Int32Array,
   bytes: Uint8Array,
@@ -68,7 +68,7 @@ export function signedCrcOfWords(t: Int32Array, words: Int32Array, start: number
   return ~register;
 }
 
-/** The register behind eight bytes: the first four are mixed into `register` already, the others are at `bytes[i]`. */
+/** The register after eight bytes: the first four are mixed into `register` already, the others are at `bytes[i]`. */
 export function crcStep(t: Int32Array, register: number, bytes: Uint8Array, i: number): number {
   return (
     t[1792 + (register & 0xff)] ^

@@ -3,9 +3,9 @@
  * `crc32(b, crc32(a))` is the CRC of `a` followed by `b`.
  *
  * A native function is fastest from some 200 bytes on; below that the call and the view it needs cost more than the
- * computation, so short ranges go through tables in JavaScript. Which native function is called is the thread's choice
- * ({@link useCrc32}): devices take the fastest of those that are there (`driver/crc32`), whatever runs without a device
- * takes the package, or zlib.
+ * computation, so short ranges go through tables in JavaScript. Each thread selects its native function ({@link
+ * useCrc32}): devices take the fastest that is available (`driver/crc32`); code without a device uses the package, or
+ * zlib.
  */
 
 import { crc32 as zlibSum } from 'node:zlib';
@@ -31,9 +31,8 @@ export let crc32 = (bytes: Uint8Array, seed = 0): number => {
 };
 
 /**
- * CRC-32 of `bytes[offset, offset + length)`, `length` > 0, of a long-lived array such as a slab: what is learned about
- * the array is cached. `view` may be a view of exactly these bytes. Result and `seed` may be signed; compare with
- * `>>> 0`.
+ * CRC-32 of `bytes[offset, offset + length)`, `length` > 0, of a long-lived array such as a slab: data about the array
+ * are cached. `view` may be a view of exactly these bytes. Result and `seed` may be signed; compare with `>>> 0`.
  */
 export let crc32At: Crc32Implementation['sumAt'] = (bytes, offset, length, seed, view) => {
   useCrc32(packagedCrc32());
@@ -100,7 +99,7 @@ export function crc32Range(bytes: Uint8Array, offset: number, length: number, se
   return crcOfRange(TABLES, bytes, offset, length, seed);
 }
 
-/** The same with a sign: what the packet path uses, which allocates nothing. */
+/** The same, signed, for the packet path, which allocates nothing. */
 export function crc32RangeSigned(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   return signedCrcOfRange(TABLES, bytes, offset, length, seed);
 }

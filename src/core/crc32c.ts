@@ -1,6 +1,6 @@
 /**
- * CRC-32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4): what guards data at rest and application data in flight, so
- * that it is another checksum than the ICRC of the packets. Values chain as in {@link crc32}.
+ * CRC-32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4): protects stored data and application data in flight, with
+ * another checksum than the ICRC of the packets. Values chain as in {@link crc32}.
  */
 
 import { crcOfRange, crcTables } from './crc-tables.js';

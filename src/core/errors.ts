@@ -3,25 +3,25 @@
  * bad bytes are counted drops; neither ever throws.
  */
 
-/** Codes of what is wrong with the arguments alone: nothing has been tried, and the same call fails again. */
+/** Codes of errors in the arguments alone: nothing was attempted, and the same call fails again. */
 const ARGUMENT_CODES = [
   /** An argument is missing, or of a kind that cannot be used. */
   'ERR_ROCE_INVALID_ARGUMENT',
   /** A number, length or position is out of range; the message gives the range. */
   'ERR_ROCE_OUT_OF_RANGE',
-  /** A name is none of those known; the text lists them. */
+  /** An unknown name; the text lists the known ones. */
   'ERR_ROCE_UNKNOWN_NAME',
-  /** A text, file or packet does not have its form; the text shows the form. */
+  /** A text, file or packet is malformed; the text shows the valid form. */
   'ERR_ROCE_MALFORMED',
-  /** Arguments, each of them possible, exclude each other. */
+  /** Arguments that are valid alone exclude each other. */
   'ERR_ROCE_CONFLICT',
-  /** IPv4 and IPv6 meet where both ends must be of one family. */
+  /** IPv4 and IPv6 are mixed where both ends must be of one family. */
   'ERR_ROCE_ADDRESS_FAMILY',
 ] as const;
 
 /**
- * Every code a {@link RoceError} can carry, with what it means. Stable: scripts may match on them. docs/errors.md has
- * causes and cures.
+ * All codes of {@link RoceError}, with their meanings. Stable: scripts may match on them. docs/errors.md lists causes
+ * and remedies.
  */
 export const ERROR_CODES = [
   ...ARGUMENT_CODES,
@@ -34,13 +34,13 @@ export const ERROR_CODES = [
   'ERR_ROCE_CLOSED',
   /** There is no such object, port or export. */
   'ERR_ROCE_NOT_FOUND',
-  /** More than was agreed, or set aside when the object was made. */
+  /** More than was agreed, or reserved when the object was made. */
   'ERR_ROCE_LIMIT',
   /** This engine, port or peer cannot do that. */
   'ERR_ROCE_UNSUPPORTED',
   /** The peer cannot be reached, refuses, or has gone. */
   'ERR_ROCE_CONNECT',
-  /** The peer, or a file, is not what was expected. */
+  /** The peer, or a file, is not the expected one. */
   'ERR_ROCE_MISMATCH',
   'ERR_ROCE_IO',
   'ERR_ROCE_COMPLETION',
@@ -48,7 +48,7 @@ export const ERROR_CODES = [
   'ERR_ROCE_ABORTED',
   /** The call did not finish within its `timeoutMs`. */
   'ERR_ROCE_TIMEOUT',
-  /** Another client has taken over, or may: nothing of this one is executed any more. */
+  /** Another client has taken over, or may have: requests of this one are no longer executed. */
   'ERR_ROCE_FENCED',
   'ERR_ROCE_REMOTE',
 ] as const;
@@ -64,9 +64,9 @@ function isErrorCode(code: unknown): boolean {
 export class RoceError extends Error {
   /** Always `RoceError`. */
   override readonly name = 'RoceError';
-  /** For programs: what kind of failure it is. docs/errors.md has the cause and the cure of each. */
+  /** For programs: what kind of failure it is. docs/errors.md lists the causes and the remedies. */
   readonly code: RoceErrorCode;
-  /** For people: what to do next. It ends the message, in parentheses. Undefined where there is nothing to add. */
+  /** For people: what to do next. The message ends with it, in parentheses. Undefined if there is nothing to add. */
   readonly hint: string | undefined;
 
   /**
@@ -109,7 +109,7 @@ export function serializeError(error: unknown): SerializedRoceError {
   return { code: 'ERR_ROCE_IO', message: error instanceof Error ? error.message : String(error) };
 }
 
-/** A broken promise of our own code: stops the run, in production too. */
+/** A violated invariant of this package: stops the run, also in production. */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }

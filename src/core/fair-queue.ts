@@ -1,17 +1,17 @@
 /**
  * The order of requests at a server with many clients: deficit round robin by bytes (Shreedhar and Varghese, SIGCOMM
- * 1995). Each client has a small memory share of its own and beyond it draws from one pool, so a client that holds
- * nothing never waits for slow readers. A client that keeps pool memory without progress is reported while others wait.
- * The total is at most `bytesMax` plus a share for each client. Clients of one group, such as those of one address,
- * have at most `groupBytesMax` of the pool.
+ * 1995). Each client has a small private memory share and beyond it draws from one pool, so a client that holds nothing
+ * never waits for slow readers. A client that keeps pool memory without progress is reported while others wait. The
+ * total is at most `bytesMax` plus a share for each client. Clients of one group, such as those of one address, have at
+ * most `groupBytesMax` of the pool.
  */
 
 import type { Clock } from './clock.js';
 import { RoceError } from './errors.js';
 
-/** Limits how often requests go. */
+/** Limits the rate of requests. */
 export interface RequestPace {
-  /** When the next request may go. */
+  /** When the next request may start. */
   readonly readyNs: number;
   take(bytes: number, nowNs: number): void;
 }
@@ -19,10 +19,10 @@ export interface RequestPace {
 export interface FairQueueOptions {
   readonly clock: Clock;
   readonly requestsMax?: number;
-  /** Bytes of the pool. A request that is longer goes when the pool is unused. */
+  /** Bytes of the pool. A longer request starts when the pool is unused. */
   readonly bytesMax: number;
   readonly shareBytes?: number;
-  /** Bytes of the pool for the clients of one group. A request that is longer goes when the group holds nothing. */
+  /** Bytes of the pool for the clients of one group. A longer request starts when the group holds nothing. */
   readonly groupBytesMax?: number;
   readonly stuckNs?: number;
 }
@@ -63,7 +63,7 @@ interface Account {
   hasTurn: boolean;
   /** Since when its request has waited for the pool; Infinity: it does not. */
   poolWaitsSinceNs: number;
-  /** It waits for memory of its group alone. */
+  /** It waits only for memory of its group. */
   waitsForGroup: boolean;
   hasLeft: boolean;
 }
@@ -119,7 +119,7 @@ export class FairClient {
     this.#queue.give(this.#account, bytes);
   }
 
-  /** What it holds it still gives back. */
+  /** It still releases the memory that it holds. */
   leave(): void {
     this.#queue.leave(this.#account);
   }
@@ -334,7 +334,7 @@ export class FairQueue {
     });
   }
 
-  /** Only if a client waits that is not stuck: if all are stopped, as on a suspended host, there is no harm. */
+  /** Only if a client waits that is not stuck: if all are stopped, as on a suspended host, it is harmless. */
   #reportStuck(): void {
     const beforeNs = this.#clock.nowNs() - this.#stuckNs;
     const isStuck = ({ events }: Account) => events.stuckSinceNs() <= beforeNs;

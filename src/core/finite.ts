@@ -1,4 +1,4 @@
-/** The number, or null for Infinity (not limited) and NaN (not there). */
+/** The number, or null for Infinity (not limited) and NaN (no value). */
 export function finiteOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }

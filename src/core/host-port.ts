@@ -40,7 +40,7 @@ export function formatHostPort(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Who resolves the host checks the rest. */
+/** The code that resolves the host checks the rest. */
 function isLikeIpv6(text: string): boolean {
   const groups = text.split(':').length;
   return /^[\da-f:.]+(%[\w.-]+)?$/i.test(text) && groups >= 3 && groups <= (text.includes('::') ? 9 : 8);

@@ -8,7 +8,7 @@ import { RoceError } from './errors.js';
 
 /**
  * CommonJS bundles know their file by `__filename` only; ES modules do not have that name, except under `node -e`,
- * where it is a global and says `[eval]`.
+ * where it is a global with the value `[eval]`.
  */
 export const CODE_FILE: string =
   typeof __filename === 'string' && !__filename.startsWith('[') ? __filename : import.meta.url;

@@ -35,7 +35,7 @@ export const LIMITS = {
   /** From a kilobit to ten terabit per second: a packet never waits longer than half a minute. */
   rateBps: { min: 1e3, max: 1e13 },
   rateOrZeroBps: { min: 0, max: 1e13 },
-  /** Up to ten seconds; zero switches off what the time is for. */
+  /** Up to ten seconds; zero disables the function of the parameter. */
   timeOrZeroNs: { min: 0, max: 1e10 },
   timeNs: { min: 100, max: 1e10 },
   bytesOrZero: { min: 0, max: 1e12 },

@@ -1,5 +1,5 @@
 /**
- * Bytes for self-tests: the same in every run, and without a pattern that a wrong implementation could be right for.
+ * Bytes for self-tests: the same in every run, and without a pattern that could hide an error.
  */
 
 const made = new Map<number, Uint8Array<ArrayBuffer>>();

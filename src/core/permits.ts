@@ -15,7 +15,7 @@ export class Permits {
     return this.#taken;
   }
 
-  /** Resolves when `units` are free; more than there are in total are given alone. */
+  /** Resolves when `units` are free; a request for more than the total is granted alone. */
   take(units: number): Promise<void> {
     if (this.#waiters.length === 0 && this.#fits(units)) {
       this.#taken += units;

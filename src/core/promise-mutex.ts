@@ -1,6 +1,6 @@
 /** Mutual exclusion for asynchronous work. */
 
-/** Runs one piece of work at a time, in the order of the calls. A piece that fails does not stop the next. */
+/** Runs one piece of work at a time, in the order of the calls. A failure does not stop the next piece. */
 export class PromiseMutex {
   #last: Promise<unknown> = Promise.resolve();
   #pending = 0;

@@ -22,7 +22,7 @@ export function randomUnit(source: RandomSource): number {
   return ((source.u32() >>> 5) * 0x4000000 + (source.u32() >>> 6)) / 0x20000000000000;
 }
 
-/** FNV-1a over the UTF-16 units: only used to give every stream name a seed of its own. */
+/** FNV-1a over the UTF-16 units: derives a separate seed from each stream name. */
 function hashName(name: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
@@ -30,8 +30,8 @@ function hashName(name: string): number {
 }
 
 /**
- * Independent, repeatable streams of one seed. A stream depends on the seed and its own name only, so that adding a
- * stream never shifts another one's numbers.
+ * Independent, repeatable streams of one seed. A stream depends only on the seed and its name, so that an added stream
+ * never changes the numbers of others.
  */
 export class SeededRandom {
   /** Any integer; a run is repeated with the same one. */

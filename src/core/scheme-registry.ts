@@ -1,5 +1,5 @@
 /**
- * Everything that lists schemes, or turns a name into one, asks the registry. Each thread and each process has its own;
+ * All lists of schemes, and all lookups by name, use the registry. Each thread and each process has its own;
  * between them a scheme is known by its name.
  */
 

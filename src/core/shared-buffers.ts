@@ -1,4 +1,4 @@
-/** Records ArrayBuffers over shared bytes, which do not show that as a SharedArrayBuffer does. */
+/** Records ArrayBuffers over shared bytes, because unlike a SharedArrayBuffer they do not show it. */
 
 const shown = new WeakMap<ArrayBufferLike, SharedArrayBuffer | undefined>();
 

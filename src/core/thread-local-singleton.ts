@@ -1,7 +1,7 @@
 /**
- * Thread-local singletons: values of which a thread has one, however many copies of this code it loads: the package as
- * Node loads it, its modules under a command, a bundle of a user. An extension that registers a scheme with one copy is
- * then known to the others.
+ * Thread-local singletons: a thread has one value, even if it loads several copies of this code: the package as Node
+ * loads it, its modules under a command, a bundle of a user. So a scheme that an extension registers with one copy is
+ * known to the others.
  */
 
 /** Goes up when copies of different versions could no longer use each other's values. */

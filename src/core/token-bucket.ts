@@ -7,7 +7,7 @@ export interface Pace {
   readonly perSecond: number;
 }
 
-/** Times are in nanoseconds, of whichever clock the caller keeps to. */
+/** Times are in nanoseconds of one clock of the caller. */
 export class TokenBucket {
   readonly #intervalNs: number;
   /** How long before it is full again one may be taken. */
@@ -23,7 +23,7 @@ export class TokenBucket {
     return Math.max(now, this.#fullNs - this.#headStartNs);
   }
 
-  /** The caller has looked at {@link opensNs}, or goes into debt. */
+  /** The caller has checked {@link opensNs}, or the bucket goes into debt. */
   spend(now: number): void {
     this.#fullNs = Math.max(this.#fullNs, now) + this.#intervalNs;
   }

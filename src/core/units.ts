@@ -13,7 +13,7 @@ export const NS_PER_S = 1e9;
 interface Quantity {
   readonly name: string;
   readonly examples: string;
-  /** Unit (lower case) to its value; `''` is what a bare number means, and absent where a unit is required. */
+  /** Unit (lower case) to its value. `''` is the unit of a bare number; absent if a unit is required. */
   readonly units: Readonly<Record<string, number>>;
 }
 

@@ -9,7 +9,7 @@ import type { Clock } from './clock.js';
 import { RoceError } from './errors.js';
 import { NS_PER_MS } from './units.js';
 
-/** Ends a call that waits. Without both options it waits as long as it takes. */
+/** Limits a call that waits. Without these options it waits indefinitely. */
 export interface WaitOptions {
   /**
    * The call rejects with ERR_ROCE_ABORTED when this signal is aborted. If it is aborted already, the call does
@@ -66,7 +66,7 @@ export class WaitDeadline {
   }
 
   /**
-   * Undefined where the caller waits as long as it takes. `call` is how errors name the call, `known` all options of a
+   * Undefined if the caller waits indefinitely. `call` is how errors name the call, `known` all options of a
    * call that has more than {@link WaitOptions}.
    */
   static of<O extends WaitOptions>(
@@ -94,8 +94,8 @@ export class WaitDeadline {
   }
 
   /**
-   * Calls `onEnd` once, never from inside this call, when the call is to end. The result takes that back. `released`
-   * goes into the error.
+   * Calls `onEnd` once, never from inside this call, when the call is to end. The result cancels that. `released` goes
+   * into the error.
    */
   watch(onEnd: (error: WaitEnded) => void, released?: Promise<void>): () => void {
     const signal = this.#signal;
@@ -159,8 +159,8 @@ export interface CancellationState {
 }
 
 /**
- * Waits for `work` until `deadline`. When that comes, the caller hears of it at once, and the work ends in its own
- * time, which is the error's `released`; `undo` gets what it yields then.
+ * Waits for `work` until `deadline`. At the deadline the call rejects at once, and the work continues to its end, which
+ * is the error's `released`; `undo` then gets its result.
  */
 export function waitFor<T>(
   deadline: WaitDeadline | undefined,
@@ -191,7 +191,7 @@ export function waitFor<T>(
   });
 }
 
-/** Waits for something that goes on whether or not anybody waits, until `deadline`. */
+/** Waits until `deadline` for work that continues with or without a waiter. */
 export async function waitForEvent<T>(deadline: WaitDeadline | undefined, event: Promise<T>): Promise<T> {
   if (deadline === undefined) return event;
   const { promise: ended, reject } = withResolvers();
@@ -220,7 +220,7 @@ interface Waiter<T, R> {
   stop: () => void;
 }
 
-/** Who gives up takes nothing from the others. */
+/** A caller that gives up does not affect the others. */
 export class WaitList<T, R = undefined> {
   readonly #waiters = new Set<Waiter<T, R>>();
 
@@ -228,7 +228,7 @@ export class WaitList<T, R = undefined> {
     return this.#waiters.size;
   }
 
-  /** Resolves to what {@link serve} gives; rejects at the deadline. */
+  /** Resolves to the value of {@link serve}; rejects at the deadline. */
   wait(deadline: WaitDeadline | undefined, request: R): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<T, R> = { request, resolve, reject, stop: () => {} };

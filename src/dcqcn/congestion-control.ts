@@ -10,7 +10,7 @@ import { FREE_RUNNING } from './phase.js';
 import type { Acknowledgement, RateControl } from './rate-control.js';
 import { createRateControl, hasPacing, type RateControlSettings } from './rate-controls.js';
 
-/** More packets than can be in flight: an echo that counts so many more is older than the last one. */
+/** More packets than can be in flight: an echo whose count differs by more is older than the last one. */
 const ECHOED_PACKETS_MAX = 1 << 24;
 
 /** Recreated whenever `rateControl` of the queue pair is set: its state is discarded. */
@@ -41,7 +41,7 @@ export class CongestionControl {
     this.notification = new NotificationPoint(settings.cnpIntervalNs, settings.cnpPhase === FREE_RUNNING);
   }
 
-  /** False when that changes nothing. */
+  /** Returns false if the notification changes nothing. */
   onCnp(now: number): boolean {
     this.#ack.marks++;
     return this.rate.onCnp(now);

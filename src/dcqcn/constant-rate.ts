@@ -1,4 +1,4 @@
-/** The two schemes without feedback: `none`, which never limits, and `fixed`, which always does. */
+/** The two schemes without feedback: `none` without a limit, and `fixed` with a constant rate. */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { defineRateControl, RateControl } from './rate-control.js';

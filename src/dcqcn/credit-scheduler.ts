@@ -1,6 +1,6 @@
 /**
- * Hands out the credit of one NIC: to all connections that want some, round-robin, at the rate of the link (rccc.ts).
- * One for a NIC, since its senders share its last hop and know nothing of each other.
+ * Grants the credit of one NIC, round-robin to all connections with demand, at the rate of the link (rccc.ts). A NIC
+ * has one scheduler, because its senders share its last hop without knowing each other.
  *
  * Invariant: what was granted in a time t, plus what arrived without credit, is at most t / T + lead / T +
  * {@link CREDIT_PACKETS} packets.
@@ -17,7 +17,7 @@ export interface CreditTaker {
 }
 
 export class CreditScheduler {
-  /** Iteration is in the order of joining: a connection that was served joins again. */
+  /** Iterated in the order of joining: a connection that was served joins again at the end. */
   readonly #round = new Set<CreditTaker>();
   #nextNs = Number.NEGATIVE_INFINITY;
 
@@ -40,7 +40,7 @@ export class CreditScheduler {
     this.#nextNs = Math.max(this.#nextNs, now - leadNs) + ns;
   }
 
-  /** `lateNs`: how late this may be called and still make up for it. */
+  /** `lateNs`: the largest delay of a call that is compensated. */
   onDue(now: number, lateNs: number): void {
     for (const taker of this.#round) {
       if (this.#nextNs > now) return;

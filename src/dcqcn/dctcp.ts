@@ -1,6 +1,6 @@
 /**
  * DCTCP as a rate control (Alizadeh et al., "Data Center TCP", SIGCOMM 2010, §3.1; as in the simulator of HPCC): the
- * rate falls by how many packets were marked. Once per round trip, with the share F of packets that switches have
+ * rate falls with the share of marked packets. Once per round trip, with the share F of packets that switches have
  * marked in it,
  *
  *     alpha = (1 - g) alpha + g F
@@ -31,7 +31,7 @@ export class Dctcp extends RateControl {
   override readonly intKind: number = INT_DATA_TIMES;
   readonly #p: ParametersOf<typeof DCTCP_TABLE>;
   #rate: number;
-  /** RFC 8257 §3.3: a new flow believes the first mark wholly. */
+  /** RFC 8257 §3.3: alpha of a new flow is 1, so that it reacts fully to the first mark. */
   #alpha = 1;
   #received = 0;
   #marked = 0;

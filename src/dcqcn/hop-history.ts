@@ -10,7 +10,7 @@ const WRAP = 0x1_0000_0000;
 export interface HopInterval {
   /** Time between the two records, ns, above 0. */
   elapsedNs: number;
-  /** What the port sent in the interval, bits/s. */
+  /** Rate of the port in the interval, bits/s. */
   sentBps: number;
   queueBeforeBytes: number;
   queueBytes: number;

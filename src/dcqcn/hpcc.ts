@@ -1,6 +1,6 @@
 /**
- * HPCC (Li et al., SIGCOMM 2019): switches tell the load of each link, and the window follows the fullest. For each
- * acknowledgement and hop (§3.2, algorithm 1)
+ * HPCC (Li et al., SIGCOMM 2019): switches report the load of each link, and the window follows the most loaded one.
+ * For each acknowledgement and hop (§3.2, algorithm 1)
  *
  *     txRate = (txBytes - txBytes') / (ts - ts')
  *     u = min(qlen, qlen') / (B T) + txRate / B

@@ -1,26 +1,26 @@
 /**
- * Which congestion notifications a data sender believes. A CNP carries no proof: addresses, ports and QPN are all that
- * its forger has to get right. But switches mark only packets with ECT, and an honest receiver notifies of each marked
+ * Decides which congestion notifications a data sender accepts. A CNP is not authenticated: an attacker only needs
+ * addresses, ports and QPN. But switches mark only packets with ECT, and an honest receiver notifies of each marked
  * packet once at most (IBTA annex A17.9.3). So
  *
- *   - none comes when no packet with ECT has left for longer than a round trip can take;
- *   - there are not more that lower the rate than packets with ECT were sent.
+ *   - none arrives if no packet with ECT was sent for longer than a round trip can take;
+ *   - no more of them lower the rate than packets with ECT were sent.
  *
- * Each packet with ECT earns one cut of the rate, up to a bound, and each cut spends one. A notification that finds
- * nothing to spend is suspicious and changes nothing. For some time after it a cut costs more: a flow that is held down
- * by a flood sends few packets and recovers, one that is fast goes on heeding notifications as often as an honest
- * receiver sends them, so that a flood cannot make it ignore congestion.
+ * Each packet with ECT earns one cut of the rate, up to a bound, and each cut spends one. A notification without such a
+ * packet is suspicious and changes nothing. For some time after it a cut costs more. So a flow that a flood has slowed
+ * down sends few packets and recovers. A fast flow continues to accept notifications as often as an honest receiver
+ * sends them, so that a flood cannot make it ignore congestion.
  */
 
 /**
- * An honest notification comes within one round trip of the marked packet. 2 s is more than two ways of 750 ms, the
- * longest delay that connections are tested with.
+ * An honest notification comes within one round trip of the marked packet. 2 s is more than a round trip of 2 x 750 ms,
+ * the longest delay in tests of connections.
  */
 const ROUND_TRIP_MAX_NS = 2e9;
-/** After so many cuts every rate has long been at its minimum. */
+/** After this many cuts every rate is at its minimum. */
 const CREDIT_MAX = 256;
 /**
- * Packets with ECT per cut while notifications are in doubt: what leaves in 54 us at 40 Gb/s and 4 KiB, the usual
+ * Packets with ECT per cut while notifications are in doubt: the packets of 4 KiB in 54 us at 40 Gb/s, the usual
  * interval of CNPs.
  */
 const DOUBTED_CUT_PACKETS = 64;

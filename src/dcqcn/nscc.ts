@@ -167,7 +167,7 @@ export class Nscc extends RateControl {
     this.#setWindow(window);
   }
 
-  /** True when the window has become what arrived in it. */
+  /** True when the window was set to the bytes that arrived in it. */
   #adaptsQuickly(now: number): boolean {
     if (now < this.#quickEndNs) return false;
     const hasBegun = this.#quickEndNs !== Number.NEGATIVE_INFINITY;

@@ -1,10 +1,10 @@
 /**
  * Pacing: spreads a flow's packets so that they leave at its rate. Packet by packet, or in bursts of `burstBytes` with
- * pauses between them (what Azure's first NIC generation does to keep few queue pairs active).
+ * pauses between them, as Azure's first NIC generation does to keep few queue pairs active.
  *
- * Each packet moves the time of the next one on by its length over the rate. When the flow is served late, because the
- * wire was busy or the event loop slow, it may catch up what it missed in the last `catchUpNs`, and no more. A flow
- * that had nothing to send missed nothing.
+ * Each packet delays the next one by its length over the rate. A flow that is served late, because the wire was busy or
+ * the event loop slow, may catch up for at most the last `catchUpNs`. A flow that had nothing to send has nothing to
+ * catch up.
  */
 
 import type { RateControl } from './rate-control.js';

@@ -1,6 +1,6 @@
 /**
- * Patched TIMELY: between the thresholds the rate also follows the absolute RTT, so that all flows meet at one fixed
- * point.
+ * Patched TIMELY: between the thresholds the rate also follows the absolute RTT, so that all flows converge to one
+ * fixed point.
  *
  * Source: Zhu, Ghobadi, Misra, Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT'16,
  * algorithm 2: R = R + delta (1 - w) - R beta w (RTT - RTT_ref)/RTT_ref, where w grows with the gradient g from 0 to 1

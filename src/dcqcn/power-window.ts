@@ -4,16 +4,16 @@
  *
  *     W = gamma (Wold / power + beta) + (1 - gamma) W
  *
- * Wold is the window of one round trip ago, which sent what is acknowledged now. Power is smoothed over T by the time
- * dt that a sample stands for, at most T: power = ((T - dt) power + dt sample) / T.
+ * Wold is the window of one round trip ago, in which the packets acknowledged now were sent. Power is smoothed over T
+ * by the time dt of a sample, at most T: power = ((T - dt) power + dt sample) / T.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { WINDOW_RATE_TABLE, WindowRateControl } from './window-rate.js';
 
 /**
- * The floor of the smoothed power, as in the authors' simulator: the window at most doubles. While senders are stalled
- * to drain a queue, power is near 0, and without the floor they would then fill it again.
+ * The floor of the smoothed power, as in the authors' simulator: the window at most doubles. While senders wait for a
+ * queue to drain, power is near 0; without the floor they would then fill it again.
  */
 const POWER_MIN = 0.5;
 

@@ -1,6 +1,6 @@
 /**
  * PowerTCP (Addanki et al., NSDI 2022, algorithm 1): the window follows the power of the most loaded hop, which is
- * current times voltage. With the queue q, its change q' and what the port sends mu, by the records of switches,
+ * current times voltage. With the queue q, its change q' and the rate of the port mu, from the records of switches,
  *
  *     power = (q' + mu) (q + B T) / (B^2 T)
  *

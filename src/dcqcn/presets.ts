@@ -1,6 +1,6 @@
 /**
- * Published parameter sets of DCQCN, by name. What a set does not name is as in the defaults (SIGCOMM'15). Each is for
- * the line rate it names; set `linkRateBps` as well for another one.
+ * Published parameter sets of DCQCN, by name. Other parameters have the defaults (SIGCOMM'15). Each set is for the line
+ * rate that it names; for another rate also set `linkRateBps`.
  */
 
 import { FREE_RUNNING } from './phase.js';
@@ -8,7 +8,7 @@ import type { RateControlOptions } from './rate-controls.js';
 
 /** A published set of parameters. */
 export interface DcqcnPreset {
-  /** Where the numbers are from, and where our algorithm differs from theirs. */
+  /** The source of the numbers, and where our algorithm differs from the published one. */
   readonly source: string;
   /** Those that differ from the defaults. */
   readonly parameters: Omit<Extract<RateControlOptions, Record<'name', 'dcqcn'>>, 'name'>;

@@ -1,7 +1,6 @@
 /**
  * The contract of a rate control: how fast one flow (a queue pair as data sender) may send, and how much of it may be
- * in flight. Queue pairs call the same methods whatever the scheme; the scheme is chosen when the queue pair is
- * connected.
+ * in flight. Queue pairs call the same methods for all schemes; the scheme is chosen when the queue pair is connected.
  *
  * A rate is a function of time: timers run lazily, each call first advances them to `now`, so that 55 us timers are
  * right even where the event loop is coarse. `now` is in nanoseconds and never runs backwards. Rates are in bits/s of
@@ -19,9 +18,9 @@ export interface Acknowledgement {
    */
   bytes: number;
   /**
-   * From sending the newest packet that it acknowledges until now; NaN where that packet was not measured (see
-   * `rttSampleBytes`). With `intKind` from the time stamp that the peer has echoed, so that packets that were sent
-   * twice count, too.
+   * From sending the newest packet that it acknowledges until now, ns; NaN if that packet was not measured (see
+   * `rttSampleBytes`). With `intKind` it comes from the time stamp that the peer echoes, so that retransmitted packets
+   * also count.
    */
   rttNs: number;
   /** Congestion notifications that have arrived since the last acknowledgement. */
@@ -40,7 +39,9 @@ export interface Acknowledgement {
   echo: Readonly<IntEcho> | undefined;
 }
 
-/** A rate control. Every method has a default, that of a scheme which never limits: a scheme overrides what it has. */
+/**
+ * A rate control. Every method has a default, that of a scheme without limits; a scheme overrides those that it needs.
+ */
 export abstract class RateControl {
   /** Data packets leave as ECT(0): the scheme listens to ECN marks. Default false. */
   readonly usesEcn: boolean = false;
@@ -55,9 +56,9 @@ export abstract class RateControl {
    */
   readonly usesWindow: boolean = false;
   /**
-   * What data packets request: INT_NONE, the default; INT_DATA_TIMES, the echo of their time stamps and marks;
-   * INT_DATA_HOPS, that and records of switches; INT_DATA_DIGEST, that and the digest of PINT; INT_DATA_CREDIT, times
-   * and credit. Only a peer that echoes accepts such packets (packet/int-trailer.ts).
+   * What data packets request. INT_NONE (default): nothing. INT_DATA_TIMES: the echo of their time stamps and marks.
+   * INT_DATA_HOPS: also records of switches. INT_DATA_DIGEST: also the digest of PINT. INT_DATA_CREDIT: times and
+   * credit. Only a peer that echoes accepts such packets (packet/int-trailer.ts).
    */
   readonly intKind: number = INT_NONE;
 

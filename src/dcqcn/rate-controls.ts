@@ -37,7 +37,7 @@ const BUILT_IN = [
   rccc,
 ] as const;
 
-/** As receiver: what every queue pair has, whether it limits its own sending or not. */
+/** Parameters of the receiver, which all queue pairs have, also those without a rate limit. */
 const RECEIVER_TABLE = {
   /** N: at most one congestion notification in this time (min_time_between_cnps). 0: one for each marked packet. */
   cnpIntervalNs: { default: 50_000, ...LIMITS.timeOrZeroNs },
@@ -70,7 +70,7 @@ export type RateControlName = keyof Tables & string;
 /** A scheme and those of its parameters that differ from the defaults: `{name: 'dcqcn', linkRateBps: 10e9}`. */
 export type RateControlOptions = {
   [N in RateControlName]: {
-    /** Which scheme; its parameters stand beside it. */
+    /** Name of the scheme; its parameters are further fields. */
     readonly name: N;
   } & Optional<ParametersOf<Tables[N]>>;
 }[RateControlName];
@@ -96,10 +96,9 @@ export const rateControls = threadLocalSingleton(
 );
 
 /**
- * Adds a rate control, to be named in options from now on. A worker engine and other processes have registries of their
- * own: they load the module that registers it (`openDevice({extensions})`, `--extension`). Throws
- * ERR_ROCE_INVALID_ARGUMENT for a name that is taken or malformed, a bad table of parameters, and a definition without
- * `create`.
+ * Adds a rate control, so that options can name it. A worker engine and other processes have separate registries: they
+ * load the module that registers it (`openDevice({extensions})`, `--extension`). Throws ERR_ROCE_INVALID_ARGUMENT for a
+ * name that is taken or malformed, a bad table of parameters, and a definition without `create`.
  */
 export function registerRateControl<const N extends string, const T extends ParameterTable>(
   definition: RateControlDefinition<N, T>,
@@ -114,7 +113,7 @@ export function rateControlNames(): readonly RateControlName[] {
 }
 
 /**
- * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not,
+ * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for an unknown scheme or parameter,
  * ERR_ROCE_OUT_OF_RANGE for a value.
  */
 export function rateControlSettings(options: RateControlOptions): RateControlSettings {
@@ -135,7 +134,7 @@ export function createRateControl({ name, ...parameters }: RateControlSettings):
 }
 
 /**
- * Refuses a rate control that needs a peer which echoes in-band telemetry: a peer that does not say so would drop every
+ * Rejects a rate control that needs echoes of in-band telemetry: a peer that has not announced them would drop every
  * data packet.
  */
 export function refuseEchoes(options: RateControlOptions): void {
@@ -151,7 +150,7 @@ export function needsEcho(options: RateControlOptions): boolean {
   return createRateControl(rateControlSettings(options)).intKind !== INT_NONE;
 }
 
-/** True where packets are spread in time, in bursts of `burstBytes`; false where they leave when they can. */
+/** True if packets are paced, in bursts of `burstBytes`; false if they leave as soon as possible. */
 export function hasPacing(
   settings: RateControlSettings,
 ): settings is RateControlSettings & { readonly burstBytes: number } {

@@ -22,20 +22,20 @@ import { INT_DATA_CREDIT, type IntEcho } from '../packet/int-trailer.js';
 import { defineRateControl, RateControl } from './rate-control.js';
 
 const RCCC_TABLE = {
-  /** Line rate: packets are paced at it, and as receiver it is what credit is for. */
+  /** Line rate: packets are paced at it, and as receiver credit is granted for it. */
   linkRateBps: { default: 100e9, ...LIMITS.rateBps },
   /** The longest round trip of the idle network. */
   baseRttNs: { default: 12_000, ...LIMITS.timeNs },
   packetBytes: { default: 1024, min: 256, max: 4096 },
-  /** The unsolicited window, and the most that is on the way, in bandwidth-delay products. */
+  /** The unsolicited window, and the most that is in flight, in bandwidth-delay products. */
   unsolicitedBdps: { default: 1.5, min: 0, max: 100 },
-  /** The share of the link that credit is handed out for. Less than 1, so that a queue drains. */
+  /** The share of the link for which credit is granted. Less than 1, so that a queue drains. */
   utilization: { default: 0.98, ...LIMITS.share },
 } as const satisfies ParameterTable;
 
 const BITS_NS = 8e9;
 
-/** Invariant: window <= unsolicited window, a packet at least. */
+/** Invariant: a packet <= window <= unsolicited window. */
 export class Rccc extends RateControl {
   override readonly usesWindow = true;
   override readonly intKind: number = INT_DATA_CREDIT;

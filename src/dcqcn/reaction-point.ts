@@ -45,7 +45,7 @@ export const REACTION_POINT_TABLE = {
   /**
    * rate_reduce_monitor_period: notifications closer than this to the last cut are ignored. 0: each one cuts. The
    * default is half of
-   * `cnpIntervalNs`: those of an honest receiver count, also if the way back has brought them closer together.
+   * `cnpIntervalNs`: those of an honest receiver count, even if the return path has brought them closer together.
    */
   decreaseIntervalNs: { default: 25_000, ...LIMITS.timeOrZeroNs },
   /**
@@ -54,7 +54,7 @@ export const REACTION_POINT_TABLE = {
    * simulator). Without an interval every notification cuts at once.
    */
   decreasePhase: { default: SINCE_LAST, ...LIMITS.flag },
-  /** What alpha is multiplied by for a cut: 1/2 in the paper, 2^(10 - rpg_gd). */
+  /** Factor of alpha in a cut: 1/2 in the paper, 2^(10 - rpg_gd). */
   decreaseFactor: { default: 0.5, ...LIMITS.share },
   /** 1 - rpg_min_dec_fac: no cut takes more than this share of the rate. */
   maximumDecrease: { default: 0.5, ...LIMITS.share },
@@ -95,7 +95,7 @@ export type ReactionPointParameters = ParametersOf<typeof REACTION_POINT_TABLE>;
 
 const ARRIVED_BPS = 1;
 /**
- * Timer events from the lowest to the line rate, at most: what a flow may have to catch up on after a long idle time.
+ * Most timer events from the lowest to the line rate, which a flow may have to process after a long idle time.
  */
 const INCREASES_MAX = 1e6;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -198,7 +198,7 @@ export class ReactionPoint extends RateControl {
     this.#runTimers(now);
   }
 
-  /** The two do not touch each other's state, so each may run ahead alone. */
+  /** They use separate state, so each may run ahead of the other. */
   #runTimers(now: number): void {
     if (now >= this.#alphaTimerNs) this.#ageAlpha(now);
     if (this.#p.forgetsAtLineRate === 0 && this.#current === this.#p.linkRateBps) this.#restAtLineRate(now);

@@ -1,9 +1,10 @@
 /**
- * What TIMELY and patched TIMELY share: the gradient of the round-trip time, and the two thresholds outside of which it
- * is not used.
+ * Common part of TIMELY and patched TIMELY: the gradient of the round-trip time, and the two thresholds outside of
+ * which it is not used.
  *
- * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. Samples
- * are of what is acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
+ * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. Only
+ * acknowledged packets give samples: SEND and WRITE. READ responses give none, and leave at the present rate of the
+ * flow.
  *
  * There is one sample in a round trip, or one in a segment of a fixed size. Slow flows then get feedback less often
  * than fast ones, and starve: packages/lab/docs/lab.md. Samples that come closer than minRttNs count in proportion, so

@@ -10,10 +10,9 @@
  *     a = fs_range / (1/sqrt(fs_min) - 1/sqrt(fs_max)),   b = -a / sqrt(fs_max)
  *
  * A window below one packet is kept by pacing: one packet in RTT / w. Delays are round trips of the RC acknowledgement,
- * which any peer sends. With
- * `splitsDelay` the peer echoes how long a packet stood with it; then the delay in the fabric and that at the endpoint
- * have a window each, as in the paper, and the smaller one counts. The number of hops is a parameter: a datagram socket
- * does not show how many a packet took.
+ * which any peer sends. With `splitsDelay` the peer echoes how long it held a packet; then the delay in the fabric and
+ * that at the endpoint have a window each, as in the paper, and the smaller one counts. The number of hops is a
+ * parameter: a datagram socket does not show how many a packet took.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -38,7 +37,7 @@ const SWIFT_TABLE = {
   hops: { default: 1, min: 0, max: 64, whole: true },
   /** h: the target grows by it for each hop. */
   hopTargetNs: { default: 3_053, ...LIMITS.timeOrZeroNs },
-  /** fs_range: the target grows by so much at most for a small window. 0: no scaling. */
+  /** fs_range: largest increase of the target for a small window. 0: no scaling. */
   scalingRangeNs: { default: 100_000, ...LIMITS.timeOrZeroNs },
   /** fs_min: the window in packets at which the whole range is added. */
   scalingMinimumPackets: { default: 0.1, ...packets },

@@ -38,7 +38,7 @@ export abstract class UtilizationWindow extends WindowRateControl {
     this.#referenceBytes = this.window;
   }
 
-  /** An acknowledgement says that the fullest link is used to `utilization`, 1: fully and without a queue. */
+  /** An acknowledgement reports the `utilization` of the most loaded link; 1: full, without a queue. */
   protected react(utilization: number, rttNs: number, now: number): void {
     const isMultiplicative = utilization >= this.#target || this.#stage >= this.#stagesMax;
     const scaled = isMultiplicative ? (this.#referenceBytes * this.#target) / utilization : this.#referenceBytes;

@@ -1,11 +1,10 @@
 /**
- * What the window controls of HPCC, PINT and PowerTCP share: a window W between the one of the minimum rate and the
+ * Common part of the window controls of HPCC, PINT and PowerTCP: a window W between the one of the minimum rate and the
  * bandwidth-delay product, and packets paced at W/T (Li et al., SIGCOMM 2019, §3.2). One unit of time is T, the base
  * round trip: that of the longest path while it is idle.
  *
- * Updates that must come once per round trip come with the first acknowledgement of a packet that was sent after the
- * last such update. This is the
- * `ack.seq > lastUpdateSeq` of the papers.
+ * Updates once per round trip are made at the first acknowledgement of a packet that was sent after the last such
+ * update. This is the `ack.seq > lastUpdateSeq` of the papers.
  */
 
 import { RoceError } from '../core/errors.js';

@@ -5,7 +5,7 @@
 
 import { IpAddress } from '../packet/address.js';
 
-/** Bounds what a sender of many source addresses can make us hold; the table is simply emptied when full. */
+/** Bounds the memory that a sender with many source addresses can occupy; a full table is emptied. */
 const ADDRESSES_MAX = 1024;
 
 export class AddressCache {
@@ -22,7 +22,7 @@ export class AddressCache {
     let address = this.#known.get(text);
     if (address === undefined) {
       if (this.#known.size === ADDRESSES_MAX) this.#known.clear();
-      // A link-local address carries its interface (`fe80::1%eth0`), which is no part of the address.
+      // A link-local address carries its interface (`fe80::1%eth0`), which is not part of the address.
       const scope = text.indexOf('%');
       address = IpAddress.parse(scope < 0 ? text : text.slice(0, scope));
       this.#known.set(text, address);

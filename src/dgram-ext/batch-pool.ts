@@ -1,7 +1,7 @@
 /**
  * The send batches of one socket. node:dgram hands a datagram to the kernel inside `send` and only queues it when the
  * socket is full; a batch with queued datagrams stays out of use until the queue has drained. Sends stay in order: once
- * something is queued, everything after it is queued too.
+ * a datagram is queued, all later ones are also queued.
  */
 
 import type { IpAddress } from '../packet/address.js';

@@ -1,10 +1,10 @@
 /**
- * A port on a UDP socket driven by sendmmsg(2) and recvmmsg(2) (Linux, koffi): many datagrams a system call, trains of
- * them in one piece through the stack both ways (UDP_SEGMENT, UDP_GRO), ECN and DSCP written and read.
+ * A port on a UDP socket driven by sendmmsg(2) and recvmmsg(2) (Linux, koffi): many datagrams per system call, trains
+ * of them in one piece through the stack both ways (UDP_SEGMENT, UDP_GRO), ECN and DSCP written and read.
  *
  * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0,
- * and a train's datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not
- * shown, but guessed in the same way.
+ * and a train's datagrams with their index in it (`TxBatch.trainIndex`). The kernel does not show the identification of
+ * received datagrams, which is guessed in the same way.
  *
  * On an event loop, libuv tells the port that something has arrived. In a Worker the poll loop of the NIC reads it
  * (`polled`): `receive`, then `wait`.
@@ -41,15 +41,15 @@ const BATCH_SLOTS = 60;
 const BATCHES = 8;
 /** 64 KiB each: up to 120 packets of 4 KiB. */
 const RECEIVE_SLOTS = 8;
-/** Short ones do not come in trains: many slots of them make one turn. */
+/** Short datagrams do not arrive in trains, so that one poll takes many slots. */
 const RECEIVE_TURN = 120;
-/** Refusals that mean that the device cannot take trains: no checksum offload, or a tunnel. */
+/** Errors of devices that cannot send trains: no checksum offload, or a tunnel. */
 const EIO = 5;
 const EINVAL = 22;
 
 /** Options of {@link openBatchedUdpPort}. */
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
-  /** The owner calls `receive` and `wait`; the port has no event loop of its own. Default false. */
+  /** The owner calls `receive` and `wait`; the port does not use the event loop. Default false. */
   readonly polled?: boolean | undefined;
   /**
    * Sends data of batches from where it is (`TxBatch.borrow`). Use only if batches are sent as soon as they are filled
@@ -68,7 +68,7 @@ export interface BatchedUdpPort extends Port {
    * may skip quiet ones unless `everything` is requested, as before timers are checked.
    */
   receive(everything?: boolean): number;
-  /** Some of what it was given to send has not left yet: the kernel has no room. */
+  /** Some datagrams have not been sent yet, because the kernel's send buffer is full. */
   readonly hasUnsent: boolean;
   /** Blocks the calling thread until a datagram arrives, `wakeFd` is written to, or the time is over: then false. */
   wait(timeoutNs: number): boolean;
@@ -220,7 +220,7 @@ class MmsgPort implements BatchedUdpPort {
     if (this.#unsent.length > 0 || vector.send(this.#fd) === SEND_AGAIN) {
       vector.keep();
       this.#unsent.push(vector);
-      if (this.#loop !== undefined) this.#turnSoon(); // Nothing that arrives may come to remind it.
+      if (this.#loop !== undefined) this.#turnSoon(); // There may be no further datagram to trigger it.
     } else this.#finish(vector);
   }
 
@@ -271,7 +271,7 @@ class MmsgPort implements BatchedUdpPort {
       datagrams += count;
       this.onTrain(rx.bytes, received.segmentOffset(slot, 0), received.segmentBytes, received.wholeSegments);
       for (let i = 0; i < count && this.#state === 'open'; i++) {
-        // What the kernel kept together was most likely sent together.
+        // Datagrams that the kernel kept together were most likely sent together.
         if (this.address.family === 4) rx.ipId = IP_ID_UNKNOWN - i;
         rx.offset = received.segmentOffset(slot, i);
         rx.length = received.segmentLength(i);

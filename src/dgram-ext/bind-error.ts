@@ -3,7 +3,7 @@ import { formatHostPort } from '../core/host-port.js';
 import { ROCE_UDP_PORT } from '../port/datagram.js';
 
 const HINTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program has the port: end it, or choose another one',
+  EADDRINUSE: 'another program has the port: end it, or choose another port',
   EADDRNOTAVAIL: 'no interface of this host has the address: `ip address` lists the ones there are',
   EACCES: 'the system forbids this port: ports below 1024 need privilege, RoCEv2 is 4791',
   EPERM: 'the system or its firewall forbids it',

@@ -25,7 +25,7 @@ import {
 /** Header, and the longest super-frame: 64 KiB of IP behind Ethernet with a tag. */
 const SLOT_BYTES = 65_536 + 64;
 /**
- * What it takes to put the tag back, and data aligned behind the usual headers: 2 + 10 + 14 + 20 + 8 + 12 + 16 is a
+ * Space to reinsert the tag, with data aligned after the usual headers: 2 + 10 + 14 + 20 + 8 + 12 + 16 is a
  * multiple of 8 but for 2.
  */
 const SLOT_START = 8;
@@ -152,7 +152,7 @@ export class FrameSendVector extends FrameVector {
     this.#count++;
   }
 
-  /** Frames that it does not take now are lost, as on a link whose queue is full, and counted. */
+  /** Frames that it does not take now are lost and counted, as on a link whose queue is full. */
   flush(fd: number): void {
     let next = 0;
     while (next < this.#count) {

@@ -49,9 +49,9 @@ function completeChecksum(bytes: Uint8Array, frame: number, length: number, star
 }
 
 /**
- * Hands the datagrams of a super-frame to `take`, one frame after another, as the kernel would cut them:
- * identifications count up over IPv4. Each frame is made in front of its payload, in place of what has been taken
- * before it, so that nothing is copied but headers.
+ * Passes the datagrams of a super-frame to `take`, one frame after another, segmented as by the kernel: identifications
+ * count up over IPv4. Each frame is made in front of its payload and overwrites earlier data, so that only headers are
+ * copied.
  */
 export function splitDatagrams(
   bytes: Uint8Array,
@@ -69,7 +69,7 @@ export function splitDatagrams(
   const total = length - headerBytes;
   if (segmentBytes === 0 || total <= 0) return;
   const firstId = readU16(bytes, ip + 4);
-  // Short datagrams: the place of the second header overlaps the first.
+  // Short datagrams: the second header overlaps the first.
   for (let i = 0; i < headerBytes; i++) SAVED_HEADERS[i] = bytes[frame + i];
   for (let done = 0, index = 0; done < total; done += segmentBytes, index++) {
     const at = frame + done;

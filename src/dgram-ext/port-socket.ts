@@ -61,8 +61,7 @@ export class PortSocket {
   }
 
   /**
-   * The same for what the port sends on its own account, such as an ARP packet: not counted, and a refusal is not
-   * noticed.
+   * The same for packets of the port itself, such as ARP: they are not counted, and errors are ignored.
    */
   sendControl(datagram: Uint8Array, udpPort: number, host: string): void {
     if (this.isOpen) this.#socket?.send(datagram, udpPort, host);

@@ -1,7 +1,7 @@
 /**
  * A batch with the `struct mmsghdr`s for sendmmsg(2): one message per train (UDP_SEGMENT, udp(7)). Borrowed data is a
- * piece of its own. Invariant: this object owns or has borrowed every byte the structures point to;
- * {@link SendVector.keep} ends the borrowing of a batch that has to wait.
+ * separate piece. Invariant: this object owns or has borrowed every byte the structures point to; {@link
+ * SendVector.keep} ends the borrowing of a batch that has to wait.
  */
 
 import { copyBytes } from '../core/bytes.js';
@@ -181,7 +181,7 @@ export class SendVector extends TxBatch {
   }
 
   /**
-   * The batch has to wait: what is borrowed is copied now, so that later changes of the memory do not change a packet.
+   * The batch has to wait: borrowed data is copied now, so that later changes of the memory do not change a packet.
    */
   keep(): void {
     if (!this.#isBorrowing) return;
@@ -217,7 +217,7 @@ export class SendVector extends TxBatch {
     writeSocketAddress(this.#names, message * NAME_BYTES, destination, this.destinationPorts[slot]);
   }
 
-  /** A message the kernel refuses for good is counted and passed over. */
+  /** A message that the kernel rejects permanently is counted and skipped. */
   send(fd: number): typeof SEND_DONE | typeof SEND_AGAIN {
     while (this.#next < this.#messages) {
       const address = this.#headersAddress + this.#next * MMSGHDR_BYTES;

@@ -29,7 +29,7 @@ export function socketAddressPort(b: Uint8Array, o: number): number {
   return readU16(b, o + 2);
 }
 
-/** Bounds what a sender of many source addresses can make us hold; the table is simply emptied when full. */
+/** Bounds the memory that a sender with many source addresses can occupy; a full table is emptied. */
 const ADDRESSES_MAX = 1024;
 
 export class SocketAddressCache {

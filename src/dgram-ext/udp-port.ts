@@ -68,7 +68,8 @@ class UdpPort implements Port {
     this.address = address;
     this.#udpPort = this.#options.udpPort;
     this.pathMtuMax = pathMtuForAddress(address);
-    const exactness = address.family === 4 ? ', IPv4 id not under control: third parties will drop what it sends' : '';
+    const exactness =
+      address.family === 4 ? ', IPv4 identification not under control: other RoCEv2 stacks will drop its packets' : '';
     this.description = this.#native
       ? `udp ${address.text} (node:dgram, koffi options)`
       : `udp ${address.text} (node:dgram, no koffi options: ${missing}${exactness})`;

@@ -30,10 +30,10 @@ const NONE_RANG = Number.POSITIVE_INFINITY;
  */
 const UNTIMED_MAX = 7;
 
-/** What happens around polls where the application is in another thread. */
+/** Hooks around polls if the application is in another thread. */
 export interface PollHooks {
   /**
-   * Before each poll, after what was received: takes in what was asked for in the meantime; true when something was.
+   * Before each poll, after received datagrams: takes in requests of the application; true when there were any.
    */
   begin(): boolean;
   /** After each poll. False: poll again at once. */
@@ -49,7 +49,7 @@ export class EventLoopPoller {
   readonly #isTold: boolean;
   /** A poll in the check phase is pending. */
   #immediate: NodeJS.Immediate | undefined;
-  /** A poll after what was delivered is pending: it serves all requests. */
+  /** A poll after delivered datagrams is pending: it serves all requests. */
   #followsDelivery = false;
   #timer: NodeJS.Timeout | undefined;
   #timerNs = Number.POSITIVE_INFINITY;
@@ -61,7 +61,9 @@ export class EventLoopPoller {
   #rings = 0;
   #untimed = 0;
 
-  /** `socket` is the port or what it is wrapped around, if that can be read at any time: {@link pollNow} needs it. */
+  /**
+   * `socket` is the port, or the port inside its wrappers, if that can be read at any time: {@link pollNow} needs it.
+   */
   constructor(nic: Nic, port: Port, hooks?: PollHooks, socket?: Pick<BatchedUdpPort, 'receive'>) {
     this.#nic = nic;
     this.#hooks = hooks;
@@ -77,14 +79,14 @@ export class EventLoopPoller {
     clearTimeout(this.#timer);
   }
 
-  /** Polls after what is running now; asking again changes nothing. */
+  /** Polls after the running code; repeated calls have no effect. */
   pollSoon(): void {
     if (this.#followsDelivery || this.#immediate !== undefined || this.#closed) return;
     this.#immediate = setImmediate(this.#poll);
   }
 
   /**
-   * Reads what has arrived, as much as one read returns, and polls, within this call. False: nothing was done. The
+   * Reads arrived datagrams once, and polls, within this call. False: nothing was done. The
    * socket cannot be read at any time, the NIC itself has called the caller, or the poller is closed. Timers of the
    * event loop are left alone: the poll that follows on the loop sets them.
    */
@@ -97,7 +99,7 @@ export class EventLoopPoller {
     return true;
   }
 
-  /** A doorbell of this thread has rung: a poll soon, or what there is leaves at once. */
+  /** A doorbell of this thread has rung: polls soon, or sends at once. */
   onDoorbell(): void {
     this.pollSoon();
     this.#rings++;

@@ -1,6 +1,6 @@
 /**
  * Registries belong to a thread, so each thread and process that needs the schemes loads the modules: the worker
- * engine, and child processes, those of who starts them.
+ * engine, and child processes those of their parent.
  */
 
 import { existsSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * File calls that Node lacks (space, locks), through koffi (optional; Linux only). Without them files are filled with
- * zeros, nothing is deallocated, and a second process is not kept out.
+ * zeros, nothing is deallocated, and other processes are not locked out.
  */
 
 import { randomBytes } from 'node:crypto';

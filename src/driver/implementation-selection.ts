@@ -1,7 +1,7 @@
 /**
- * Implementation selection: which of several implementations of one function a thread uses, by default the fastest of
- * those that are available and correct. Which are available depends on the system, and which is fast on the processor,
- * so each is first tested and then timed. An environment variable names one instead.
+ * Selects the implementation of a function for a thread, by default the fastest that is available and correct.
+ * Availability depends on the system, and speed on the processor, so each is first tested and then timed. An
+ * environment variable can name one instead.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -11,7 +11,7 @@ import { cleanVectorState } from './vector-state.js';
 /** Makes an implementation, or throws the reason why it is not available. */
 export type ImplementationFactory<T> = () => T;
 
-/** What is selected, and how. */
+/** Parameters of a selection. */
 export interface SelectionRules<T> {
   readonly what: string;
   /** The environment variable that names one, which is then used, or nothing is. */
@@ -24,13 +24,13 @@ export interface SelectionRules<T> {
    */
   readonly lastResort?: string;
   readonly isCorrect: (implementation: T) => boolean;
-  /** What an implementation does that fails the self-test. */
+  /** How an implementation fails the self-test. */
   readonly failure: string;
   /** Nanoseconds for a usual amount of work. */
   readonly costOf: (implementation: T) => number;
   /**
-   * Called after each candidate: what one leaves in the registers of the processor slows down the next, and the thread
-   * ever after.
+   * Called after each candidate, because the state that it leaves in processor registers slows down the next one and
+   * the thread.
    */
   readonly clean?: () => void;
 }

@@ -1,5 +1,5 @@
 /**
- * Node's `mkdir` with `recursive` never returns where a file system takes no folders and answers ENOENT, as Linux does
+ * Node's `mkdir` with `recursive` never returns if a file system rejects new folders with ENOENT, as Linux does
  * in /proc: it makes the existing parent and tries again, indefinitely (seen with Node 20).
  */
 

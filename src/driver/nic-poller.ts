@@ -1,5 +1,5 @@
 /**
- * One iteration of the NIC poll loop, whichever thread runs it: deadlines that are due, then what there is to send.
+ * One iteration of the NIC poll loop, in any thread: due deadlines, then packets to send.
  * Datagrams are processed as they arrive and answered once per poll, so that acknowledgements coalesce.
  */
 
@@ -9,8 +9,8 @@ import type { Port, RxDatagram } from '../port/datagram.js';
 import { nowNs } from './system-clock.js';
 
 /**
- * What a paced flow may catch up when it is polled late: timers are a millisecond coarse, and a busy system keeps a
- * process or thread waiting for several. The flow's window bounds the burst as well.
+ * How far a paced flow may catch up when it is polled late: timers have a resolution of a millisecond, and a busy
+ * system delays threads by several. The flow's window bounds the burst as well.
  */
 export const PACING_CATCH_UP_NS = 10e6;
 
@@ -35,11 +35,10 @@ export class NicPoller {
   readonly nic: Nic;
   readonly #port: Port;
   /**
-   * The clock is read once per poll, and again for the first datagram after it: what arrived later must not look
-   * earlier.
+   * The clock is read once per poll, and again for the first datagram after it: later datagrams must not look earlier.
    */
   nowNs = nowNs();
-  /** The NIC is in the middle of something: code that it calls must not poll it. */
+  /** The NIC is running: code that it calls must not poll it. */
   isBusy = false;
   #isReceiving = false;
   /** Datagrams and pauses since the last poll. */
@@ -132,12 +131,12 @@ export class NicPoller {
 
   /**
    * Whether timers may fire in this poll: they do in the first one without new datagrams. A process that had to wait
-   * for a processor finds its timers due and the answers in its socket. If it sent again without reading them, it would
-   * get as many answers more.
+   * for a processor finds its timers due and the answers in its socket. If it retransmitted without reading them, it
+   * would get that many more answers.
    */
   #mayFireTimers(heard: number): boolean {
     if (this.nic.nextTimerNs > this.nowNs) {
-      this.#heardSinceDue = NONE_DUE; // Or none any more: what was read has answered it.
+      this.#heardSinceDue = NONE_DUE; // Or no timer is due: the datagrams that were read have answered it.
       return false;
     }
     if (this.#heardSinceDue === NONE_DUE) {

@@ -119,7 +119,7 @@ export async function openPort(
     capture = await PcapngFile.create(options.pcap, [{ name: port.address.text, linkType: LINKTYPE_RAW }]);
     port = new CapturePort(port, capture, 0, wallClockNs());
   }
-  // Outside the capture: what a rule drops on the way out never was on the wire, what it drops on the way in was.
+  // Outside the capture: a sent packet that a rule drops was never on the wire; a received one was.
   if (options.loss !== undefined) {
     const { FaultyPort, FaultPlan } = instruments!;
     port = new FaultyPort(
@@ -132,7 +132,7 @@ export async function openPort(
       },
     );
   }
-  // Outside faults and capture, which see what is on the wire; inside the trace, which is about the NIC.
+  // Outside faults and capture, which see the packets on the wire; inside the trace, which records the NIC.
   const protection = options.protection === undefined ? undefined : await protect(port, options, options.protection);
   port = protection ?? port;
   const traceFile =
@@ -231,7 +231,7 @@ async function makeBatchedPort(
   const polled = driving === 'polled';
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
   const borrows = isBare; // Wrappers around the port read the slots.
-  // Observers and fault rules mean packets of the network.
+  // Observers and fault rules apply to packets of the network.
   const sharing = io === 'shm' || (io === 'auto' && isBare) ? await loadSharing(io) : undefined;
   if (sharing === undefined) return { port: openBatchedUdpPort({ ...batched, borrows }) };
   const ring = { random: systemRandom(), streams: borrows };

@@ -11,8 +11,8 @@ const MADV_POPULATE_WRITE = 23;
 /** No page is smaller; where they are larger, the kernel refuses the address, and pages are touched. */
 const PAGE_BYTES = 4096;
 /**
- * Memory beyond this is left as it is: who takes so much at once seldom uses all of it soon, and the pause would be
- * felt.
+ * Larger memory is not populated: a program that allocates that much seldom uses all of it soon, and the pause would be
+ * noticeable.
  */
 const POPULATED_BYTES_MAX = 1 << 30;
 

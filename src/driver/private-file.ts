@@ -1,4 +1,4 @@
-/** Files with secrets: who may read or write them is checked on the opened file, so that nobody can exchange it. */
+/** Files with secrets: permissions are checked on the opened file, so that it cannot be exchanged after the check. */
 
 import { constants, type FileHandle, open } from 'node:fs/promises';
 import process from 'node:process';
@@ -20,7 +20,7 @@ export interface PrivateFileRules {
 /** Keys may be readable to a group, as those of nbdkit and QEMU are. */
 const KEY_FILE: PrivateFileRules = { forbidden: OF_GROUP_WRITE | OF_OTHERS, mayBeOfRoot: true };
 
-/** Opens a file without following a symbolic link in its place, and without waiting for the other end of a pipe. */
+/** Opens a file without following a symbolic link, and without waiting for the other end of a pipe. */
 export async function openPrivateFile(
   path: string,
   flags: number,

@@ -34,7 +34,7 @@ export function nowNs(): number {
 }
 
 /**
- * What setTimeout has to be given so that it does not fire before `ns` have passed: whole milliseconds, 0 to 2^31 - 1.
+ * The argument of setTimeout so that it does not fire before `ns` have passed: whole milliseconds, 0 to 2^31 - 1.
  */
 export function timeoutMs(ns: number): number {
   return Math.min(TIMEOUT_MS_MAX, Math.max(0, Math.ceil(ns / NS_PER_MS)));

@@ -1,6 +1,6 @@
 /**
  * Clears the upper halves of the vector registers. A library that leaves them dirty (ISA-L ends without VZEROUPPER)
- * slows a thread for good on Intel processors from Ice Lake on, at each transition between old and new vector
+ * slows a thread permanently on Intel processors from Ice Lake on, at each transition between old and new vector
  * instructions (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Mixing Intel AVX and Intel SSE").
  */
 

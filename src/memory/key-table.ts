@@ -78,7 +78,7 @@ const NO_BYTES = new Uint8Array(0);
 
 export class KeyTable {
   readonly #random: RandomSource;
-  /** Entries keep their index for life. */
+  /** Entries keep their index permanently. */
   readonly #entries = new Map<number, NicMemoryRegion | NicMemoryWindow>();
 
   constructor(random: RandomSource) {

@@ -20,7 +20,7 @@ export class NicMemoryRegion {
   /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
   readonly pd: number;
-  /** The lkey and rkey of today, 32 bits. */
+  /** The current lkey and rkey, 32 bits. */
   key: number;
   /** Whether accesses may pass. */
   valid: boolean;
@@ -65,7 +65,7 @@ export class NicMemoryRegion {
   }
 }
 
-/** A window as the NIC knows it (IBTA vol. 1 §10.6.7): a part of a region, under a key of its own. */
+/** A window as the NIC knows it (IBTA vol. 1 §10.6.7): a part of a region, with its own rkey. */
 export class NicMemoryWindow {
   readonly kind = 'MW';
   /** The upper 24 bits of every key that it ever has. */
@@ -73,7 +73,7 @@ export class NicMemoryWindow {
   readonly pd: number;
   /** Type 1 is usable by every QP of the PD; type 2 only by the QP that bound it, and it can be invalidated. */
   readonly type: 1 | 2;
-  /** The rkey of today, 32 bits. */
+  /** The current rkey, 32 bits. */
   key: number;
   valid = false;
   /** Counts bindings; a later one may have the same key again. */

@@ -16,7 +16,7 @@ interface FlatSgeList {
   readonly lkeys: Uint32Array;
 }
 
-/** Made once a queue and loaded again for every message. */
+/** Made once per queue and loaded again for every message. */
 export class SgeCursor {
   readonly #ranges: MemoryRange[] = [];
   readonly #lengths: number[] = [];
@@ -56,7 +56,7 @@ export class SgeCursor {
     return true;
   }
 
-  /** Undefined where they are in several. */
+  /** Undefined if they are in several. */
   rangeOf(offset: number, length: number): MemoryRange | undefined {
     let skip = offset;
     for (let i = 0; i < this.#count; i++) {

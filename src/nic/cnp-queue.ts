@@ -1,10 +1,12 @@
-/** Congestion notifications that wait to be sent: before all data, and however full or paused the data's own way is. */
+/**
+ * Congestion notifications that wait to be sent: they go before all data, even if the path of data is full or paused.
+ */
 
 import type { TxBatch } from '../port/datagram.js';
 import type { NotificationSender } from '../qp/host.js';
 import { RunQueue } from './run-queue.js';
 
-/** More than one is pending only where each mark is answered, or while their priority is paused. */
+/** More than one is pending only if each mark is answered, or while their priority is paused. */
 const PENDING_MAX = 64;
 
 export class CnpQueue {

@@ -1,6 +1,6 @@
 /**
  * The control operations of the NIC: makes, changes and frees its objects (IBTA vol. 1 chapter 10 and §11.2). Each
- * refusal is a RoceError, and nothing has changed then.
+ * refusal is a RoceError and has no effect.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -50,7 +50,7 @@ export interface CommandEnvironment {
   readonly paths: PeerPaths;
   /** A number for a new queue pair. */
   readonly newQpn: () => number;
-  /** The commands alone add and remove. */
+  /** Only commands add and remove elements. */
   readonly queuePairs: Map<number, NicQueuePair>;
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
@@ -62,7 +62,7 @@ export interface CommandEnvironment {
 
 type Handlers = { readonly [N in CommandName]: (args: CommandArgs<N>) => CommandResult<N> };
 
-/** Entropy of the UDP source port of datagrams: one flow an address handle. */
+/** Entropy of the UDP source port of datagrams: one flow per address handle. */
 function datagramSourcePort(handle: number): number {
   return 0xc000 | (handle & 0x3fff);
 }

@@ -1,7 +1,7 @@
 /**
  * The NIC's timers: the earliest deadline of each queue pair in one heap. A deadline that moves later (every
- * acknowledgement moves the retransmission timer) costs nothing: the old entry stays and is found premature when it
- * fires.
+ * acknowledgement moves the retransmission timer) costs nothing: the old entry stays, and is ignored when it fires too
+ * early.
  */
 
 import TinyQueue from 'tinyqueue';

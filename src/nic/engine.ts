@@ -1,7 +1,7 @@
 /**
  * The NIC's end of an engine link on the application's own thread: a NIC, its rings on plain memory, and interrupts
- * that are never delivered from inside a call. Drivers extend it with the two things that differ: when to poll the NIC,
- * and where packets go.
+ * that are never delivered from inside a call. Drivers add the two parts that differ: when to poll the NIC, and where
+ * packets go.
  */
 
 import type { RandomSource } from '../core/random.js';

@@ -1,13 +1,13 @@
 /**
  * The software NIC: schedules the queue pairs that send, keeps the timers, and joins the parts: commands
- * (`command-table.ts`), what arrives (`receive-path.ts`) and the peers (`peer-paths.ts`).
+ * (`command-table.ts`), received packets (`receive-path.ts`) and peers (`peer-paths.ts`).
  *
- * It is sans-IO. A driver feeds it received datagrams, doorbells and the time, and takes batches to send; calling any
- * of it once too often does no harm.
+ * It has no I/O. A driver passes received datagrams, doorbells and the time to it, and takes batches to send;
+ * superfluous calls are harmless.
  *
- * A queue pair whose pacer says "later" leaves the round-robin until then, and one whose priority the link partner has
- * paused leaves it until the pause ends: neither keeps others waiting. Congestion notifications have a queue of their
- * own and go first.
+ * A queue pair that waits for its pacer leaves the round-robin until then; one whose priority the link partner has
+ * paused leaves it until the pause ends. Neither delays others. Congestion notifications have a separate queue and go
+ * first.
  */
 
 import type { RandomSource } from '../core/random.js';
@@ -41,8 +41,7 @@ import { SchedulingDelays } from './scheduling-delays.js';
 /** Packets one QP may send before the next one does. */
 const BURST_PACKETS = 16;
 /**
- * How late a paced flow may be served and still catch up, where the driver does not say: a few packets of others on the
- * wire.
+ * Default for how late a paced flow may be served and still catch up: the time of a few packets of others.
  */
 const PACING_CATCH_UP_NS = 10_000;
 
@@ -56,7 +55,7 @@ export interface NicTuning {
   /** Default: its upper three bits. */
   readonly priorityOfDscp?: (dscp: number) => number;
   /**
-   * False where packets have the length of their payload and none of its bytes: nothing is copied from and to memory,
+   * False if packets have the length of their payload, but not its bytes: nothing is copied from and to memory,
    * and the ICRC is neither made nor checked.
    */
   readonly carriesPayload?: boolean;
@@ -246,8 +245,7 @@ export class Nic implements QpHost {
   }
 
   /**
-   * The batch that {@link transmit} filled at `now` left only `delayNs` later: the timers that began with it begin
-   * then.
+   * The batch that {@link transmit} filled at `now` left only `delayNs` later: its timers begin then.
    */
   onSchedulingDelay(now: number, delayNs: number): void {
     this.#delays.add(now, delayNs);
@@ -281,7 +279,7 @@ export class Nic implements QpHost {
 
   /**
    * Does what is due at `now`: retransmissions, credit, pacing, ends of pauses. `timersToo: false` leaves out the
-   * timers of queue pairs, while an answer may have arrived that the NIC has not been given yet.
+   * timers of queue pairs, while an answer may have arrived that the NIC has not received yet.
    */
   onDeadline(now: number, timersToo = true): void {
     if (timersToo) this.#deadlines.fire(now);

@@ -1,6 +1,6 @@
 /**
- * Queue pairs that wait for their pacer, by the time they may go on. Unlike timers, these times never move while they
- * wait, so the queue pair itself is the entry and nothing is allocated.
+ * Queue pairs that wait for their pacer, by the time at which they may continue. Unlike timers, these times never move
+ * while they wait, so the queue pair itself is the entry and nothing is allocated.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -23,7 +23,7 @@ export class PacingQueue {
     this.#heap.push(qp);
   }
 
-  /** Takes a queue pair out: it was given another rate, or is no more. */
+  /** Removes a queue pair: its rate has changed, or it was destroyed. */
   remove(qp: Paced): void {
     if (!qp.isWaiting) return;
     qp.isWaiting = false;

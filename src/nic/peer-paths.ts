@@ -8,7 +8,7 @@ import { PeerInFlightLimit } from '../qp/peer-in-flight-limit.js';
 import { type FlowCount, SendArbiter } from '../qp/send-arbiter.js';
 import type { PortFacts } from './port-facts.js';
 
-/** Packets in flight to a peer that did not tell what its socket can hold: what Linux Soft-RoCE allows itself. */
+/** Packets in flight to a peer that did not announce the capacity of its socket: the limit of Linux Soft-RoCE. */
 const INFLIGHT_DEFAULT_PACKETS = 128;
 /** Of two packets one is sent while the other is answered. */
 const INFLIGHT_MIN_PACKETS = 2;
@@ -50,7 +50,7 @@ export class PeerPaths {
       this.#flows.set(key, flows);
     }
     const told = inflightPackets === 0 ? INFLIGHT_DEFAULT_PACKETS : inflightPackets;
-    // READ responses come to us: our own buffer is a limit as well.
+    // READ responses arrive here: the local buffer is also a limit.
     const limitPackets = Math.max(INFLIGHT_MIN_PACKETS, Math.min(told, this.#port.receiveBudgetPackets));
     let arbiter = flows.arbiters.get(limitPackets);
     if (arbiter === undefined) {

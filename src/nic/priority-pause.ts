@@ -42,7 +42,7 @@ export class PriorityPause<T> {
     this.#held[priority].push(item);
   }
 
-  /** When the first pause ends by itself; Infinity when there is none. */
+  /** When the first pause expires; Infinity when there is none. */
   get nextNs(): number {
     if (this.#paused === 0) return Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;

@@ -1,11 +1,11 @@
-/** Queue pair numbers: unpredictable, and not given out again soon. */
+/** Queue pair numbers: unpredictable, and not reused soon. */
 
 import { type RandomSource, randomInt } from '../core/random.js';
 
 /** QPNs below are special or conventionally left alone (rxe begins at 16 as well). */
 const QPN_MIN = 16;
 const QPN_MAX = 0xfffffe;
-/** A freed QPN is not given out again while this many others have been freed since: late packets must find nobody. */
+/** A freed QPN is reused only after this many others have been freed, so that late packets find no queue pair. */
 const QUARANTINE = 256;
 
 export class QueuePairNumbers {

@@ -14,7 +14,7 @@ export class NicCompletionQueue implements CompletionSink {
   readonly ring: CompletionRing;
   /** QPs that complete into it; it cannot be destroyed before them. */
   users = 0;
-  /** Overran once: nothing is added any more (IBTA §11.6.3.1, CQ error). */
+  /** It has overrun: nothing more is added (IBTA §11.6.3.1, CQ error). */
   broken = false;
   readonly #raise: (type: number, id: number) => void;
   readonly #onOverrun: (cq: NicCompletionQueue) => void;

@@ -1,17 +1,17 @@
 /**
- * A train of datagrams whose ICRCs are checked by one CRC when the first has passed all other checks; if it is wrong
- * each is checked alone, so that exactly the wrong ones are dropped. Invariant: a datagram passes without its own check
- * only at its expected position in a train of its own flow whose CRC was correct.
+ * A train of datagrams whose ICRCs are checked by one CRC when the first has passed all other checks; if it is wrong,
+ * each is checked separately, so that only damaged ones are dropped. Invariant: a datagram passes without its own check
+ * only at its expected position in a train of its flow whose CRC was correct.
  */
 
 import { type IcrcFlow, TRAIN_PACKETS_MAX, trainHolds } from '../packet/icrc.js';
 import type { RxDatagram } from '../port/datagram.js';
 
-/** Fewer are not worth a CRC that may fail. */
+/** For fewer packets, a CRC over all of them does not pay. */
 const PACKETS_MIN = 4;
 /** The CRC of shorter packets needs no native call. */
 const PACKET_BYTES_MIN = 256;
-/** A flow with this many wrong trains in a row is probably numbered otherwise and not tried again. */
+/** A flow with this many wrong trains in a row probably has other identifications, and is not tried again. */
 const MISSES_MAX = 3;
 
 const NOTHING = new Uint8Array(0);

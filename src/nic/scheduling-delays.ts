@@ -1,12 +1,12 @@
 /**
- * Scheduling-delay compensation: which batches left later than the time that their timers are counted from, because the
- * system had taken the processor away between the reading of the clock and the sending. Without it a peer that has had
- * no time to answer looks silent.
+ * Scheduling-delay compensation: records batches that left later than the start of their timers, because the system
+ * suspended the thread between reading the clock and sending. Without it, a peer that had no time to answer looks
+ * silent.
  *
- * Invariant: the last {@link REMEMBERED} are known. One that is forgotten counts as sent at once.
+ * Invariant: the last {@link REMEMBERED} are known. Earlier ones count as sent at once.
  */
 
-/** Such batches come milliseconds apart at least, so a timer that has more of them has run for long. */
+/** Such batches are at least milliseconds apart, so a timer with more of them has run for a long time. */
 const REMEMBERED = 16;
 
 /** The delayed batches of one NIC. Times are nanoseconds. */
@@ -22,7 +22,7 @@ export class SchedulingDelays {
     this.#next = (this.#next + 1) % REMEMBERED;
   }
 
-  /** How much later than `stampNs` the batch left that was made then; 0: at once, as far as is known. */
+  /** Delay between `stampNs` and the sending of the batch that was made then; 0: none is known. */
   of(stampNs: number): number {
     const index = this.#stampsNs.indexOf(stampNs);
     return index < 0 ? 0 : this.#delaysNs[index];

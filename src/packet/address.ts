@@ -11,7 +11,7 @@ const NETWORK_HEX_DIGITS = 16;
 
 /** An immutable IPv4 or IPv6 address. Make it by {@link IpAddress.parse} or {@link IpAddress.fromBytes}. */
 export class IpAddress {
-  /** 4, also for what was written as `::ffff:a.b.c.d`, or 6. */
+  /** 4 or 6. It is 4 also if the text was `::ffff:a.b.c.d`. */
   readonly family: 4 | 6;
   /** 4 or 16 bytes in network order. */
   readonly bytes: Uint8Array;
@@ -58,7 +58,7 @@ export class IpAddress {
     throw new RoceError('ERR_ROCE_MALFORMED', `an IP address has 4 or 16 bytes, not ${bytes.length}`);
   }
 
-  /** Whether both are the same address, whatever objects they are. */
+  /** Whether both are the same address. */
   equals(other: IpAddress): boolean {
     return this === other || equalBytes(this.bytes, other.bytes);
   }
@@ -78,8 +78,8 @@ export class IpAddress {
   }
 
   /**
-   * What counts as one address in limits: the address, or of IPv6 the network of 64 bits, because one host may have all
-   * of it.
+   * The key by which limits count an address. For IPv6 it is the network of 64 bits, because one host may have all of
+   * its addresses.
    */
   get network(): string {
     return this.family === 4 ? this.text : this.gidHex.slice(0, NETWORK_HEX_DIGITS);
@@ -104,7 +104,7 @@ function parseIpv4(text: string): Uint8Array | undefined {
 }
 
 function parseIpv6(text: string): Uint8Array | undefined {
-  // A dotted tail (`::ffff:1.2.3.4`) stands for the last two groups.
+  // A dotted tail (`::ffff:1.2.3.4`) replaces the last two groups.
   let groupsText = text;
   const tailStart = text.lastIndexOf(':') + 1;
   if (text.includes('.')) {

@@ -15,7 +15,7 @@ export const NAK_PSN_SEQUENCE = 0x60;
 export const NAK_INVALID_REQUEST = 0x61;
 /** NAK: key, range or rights at the responder do not allow the request. Fatal. */
 export const NAK_REMOTE_ACCESS = 0x62;
-/** NAK: the responder cannot complete a request that is in order, because of an error of its own. Fatal. */
+/** NAK: the responder cannot complete a request that is in order, because of an internal error. Fatal. */
 export const NAK_REMOTE_OPERATION = 0x63;
 
 /** Positive acknowledgement; the low five bits are the credit code. */

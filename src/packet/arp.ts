@@ -5,7 +5,7 @@ import { ETHERTYPE_IPV4, MAC_BYTES } from './ethernet.js';
 
 /** Length of a packet for IPv4 over Ethernet. */
 export const ARP_BYTES = 28;
-/** Operation code: who has `targetIp`? */
+/** Operation code: asks for the station that has `targetIp`. */
 export const ARP_REQUEST = 1;
 /** Operation code: the sender has `senderIp`. */
 export const ARP_REPLY = 2;

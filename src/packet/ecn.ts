@@ -1,5 +1,5 @@
 /**
- * Explicit Congestion Notification (RFC 3168) and DSCP (RFC 2474) in place: what a switch does to a packet on its way.
+ * Explicit Congestion Notification (RFC 3168) and DSCP (RFC 2474) in place: how a switch changes a packet.
  * The ICRC leaves out TOS, traffic class and header checksum, so that a mark does not break it.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The way from an Ethernet frame down to a UDP payload. Strict and total, as the parser of roce.ts: whatever the bytes,
- * it returns a reason, reads nothing outside its range and allocates nothing. The UDP checksum is left alone: the ICRC
+ * Parses an Ethernet frame down to the UDP payload. Strict and total, like the parser of roce.ts: for any bytes it
+ * returns a reason, reads nothing outside its range and allocates nothing. The UDP checksum is not checked: the ICRC
  * covers more.
  */
 
@@ -178,7 +178,7 @@ function parseIpv6(bytes: Uint8Array, ip: number, end: number, out: FrameInfo): 
 }
 
 /**
- * `available` is the length by the IP header; RoCEv2 has nothing behind the UDP datagram, so both lengths must agree.
+ * `available` is the length by the IP header; RoCEv2 has nothing after the UDP datagram, so both lengths must agree.
  */
 function parseUdp(bytes: Uint8Array, udp: number, available: number, out: FrameInfo): number {
   if (out.protocol !== IP_PROTOCOL_UDP) return FRAME_NOT_UDP;

@@ -1,5 +1,5 @@
 /**
- * The 40 bytes before every received datagram: an IPv6 header, or an IPv4 header after 20 bytes that mean nothing (IBTA
+ * The 40 bytes before every received datagram: an IPv6 header, or an IPv4 header after 20 meaningless bytes (IBTA
  * annex A17).
  */
 

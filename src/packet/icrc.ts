@@ -69,7 +69,7 @@ export class IcrcFlow {
   readonly family: 4 | 6;
   /** The identification that {@link checkIcrc} found, after ICRC_OK_ID_SOLVED. */
   solvedId = 0;
-  /** What {@link trainHolds} expects behind each packet of a train, for packets of so many bytes. */
+  /** The CRC that {@link trainHolds} expects after each packet of a train, by packet length. */
   #trainSums: number[] = [];
   #trainPacketBytes = 0;
   /** CRC of the masked headers with lengths and identification zero. */
@@ -164,8 +164,8 @@ function maskIp(ip: Uint8Array): void {
 
 /**
  * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes before the
- * trailer, if it has one, are room for it. `checkView`, if given, is a view of exactly the bytes before these four, and
- * `bytes` is an array that lives long: making a view costs more than the CRC of a short packet.
+ * trailer, if it has one, are room for it. `checkView`, if given, is a view of exactly the bytes before these four.
+ * `bytes` must be long-lived: making a view costs more than the CRC of a short packet.
  */
 export function sealIcrc(
   flow: IcrcFlow,
@@ -261,11 +261,11 @@ export const TRAIN_PACKETS_MAX = 64;
 const maskedBytes = new Uint8Array(TRAIN_PACKETS_MAX);
 
 /**
- * True when `packets` (1 to {@link TRAIN_PACKETS_MAX}) packets of `packetBytes` each that are consecutive from
- * `bytes[offset]` on have the identifications 0, 1, 2 ... and a correct ICRC each: one CRC over all of them, because
- * the call costs as much as the CRC of a packet. A train with one wrong packet never passes. Several wrong ones pass if
- * their errors cancel, one in 2^32, as errors within a packet do. False: each has to be checked separately. Writes to
- * byte 4 of each BTH and restores it. `bytes` must be long-lived.
+ * True when all packets of a train have the identifications 0, 1, 2 ... and correct ICRCs. The train has `packets` (1
+ * to {@link TRAIN_PACKETS_MAX}) packets of `packetBytes` each, from `bytes[offset]` on. One CRC covers all of them,
+ * because calls are expensive. A train with one wrong packet never passes. Several wrong ones
+ * pass if their errors cancel, one in 2^32, as errors within a packet do. False: each has to be checked separately.
+ * Writes to byte 4 of each BTH and restores it. `bytes` must be long-lived.
  */
 export function trainHolds(
   flow: IcrcFlow,
@@ -335,14 +335,14 @@ const X = 0x40000000;
 /** x^-1: one step of the register takes it to {@link ONE}. */
 const INVERSE_X = (((CRC32_POLYNOMIAL ^ ONE) << 1) | 1) >>> 0;
 
-/** x^(-8 bytes): what runs the register backwards over so many bytes. */
+/** x^(-8 bytes): runs the register backwards over this many bytes. */
 function inversePower(bytes: number): number {
   if (bytes >= INVERSE_POWERS.length) return power(INVERSE_X, bytes);
   if (INVERSE_POWERS[bytes] === 0) INVERSE_POWERS[bytes] = power(INVERSE_X, bytes);
   return INVERSE_POWERS[bytes];
 }
 
-/** Kept for every length that a path MTU of 4096 allows; 0 is no power of x, so it marks the empty places. */
+/** Kept for every length that a path MTU of 4096 allows; 0 is not a power of x, so it marks empty entries. */
 const INVERSE_POWERS = new Uint32Array(4352);
 
 function power(base: number, bytes: number): number {

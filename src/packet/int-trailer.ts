@@ -1,8 +1,8 @@
 /**
- * In-band network telemetry (INT) and its echo: a trailer behind the ICRC of a packet between two of our own endpoints.
- * The sender of data leaves room, switches on the way write what they know of their queues (INT of HPCC, Li et al.,
- * SIGCOMM 2019, §4.1; the digest of PINT, Ben Basat et al., SIGCOMM 2020), and the receiver sends it back behind its
- * next acknowledgement. It is compatible with no vendor's telemetry.
+ * In-band network telemetry (INT) and its echo: a trailer after the ICRC of a packet between two endpoints of this
+ * package. The sender of data leaves space, switches on the path write the state of their queues (INT of HPCC, Li et
+ * al., SIGCOMM 2019, §4.1; the digest of PINT, Ben Basat et al., SIGCOMM 2020), and the receiver returns it after its
+ * next acknowledgement. It is not compatible with the telemetry of any vendor.
  *
  *     BTH (byte 4: bit 0x20 set) ... payload, pad, ICRC | hop records, 5 x 12, or credit, 4 | counts, 12 | tail, 8
  *

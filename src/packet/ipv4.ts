@@ -1,4 +1,4 @@
-/** IPv4 headers (RFC 791) without options, never fragmented: what RoCEv2 is sent in. */
+/** IPv4 headers (RFC 791) without options, never fragmented, for RoCEv2. */
 
 import { writeU16 } from '../core/bytes.js';
 import { addWords, finishChecksum } from './checksum.js';

@@ -1,6 +1,6 @@
 /**
- * IPv6 neighbour discovery (RFC 4861 §4.3, §4.4, §7.1): solicitation and advertisement, as much as an endpoint needs to
- * ask and to answer. Both are written as whole IPv6 packets, because the ICMPv6 checksum covers the addresses.
+ * IPv6 neighbour discovery (RFC 4861 §4.3, §4.4, §7.1): solicitation and advertisement, as far as an endpoint needs
+ * them. Both are written as whole IPv6 packets, because the ICMPv6 checksum covers the addresses.
  */
 
 import { readU16, writeU16, writeU32 } from '../core/bytes.js';

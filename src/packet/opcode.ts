@@ -141,8 +141,8 @@ export const VENDOR_SACK = 0xd1;
 /** A SEND or WRITE trimmed to its BTH by a switch, whose opcode this replaces: an extension, as the previous one. */
 export const VENDOR_TRIMMED = 0xd2;
 /**
- * Its receiver requests retransmission of the packet with this PSN: BTH alone. A trimmed READ response becomes one,
- * too.
+ * Its receiver requests retransmission of the packet with this PSN: BTH alone. A trimmed READ response also becomes
+ * one.
  */
 export const VENDOR_TRIM_NAK = 0xd3;
 

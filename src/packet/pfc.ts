@@ -1,12 +1,12 @@
 /**
  * Priority-based flow control frames (IEEE 802.1Q clause 36, MAC control of IEEE 802.3 annex 31D): a station requests
- * its neighbour to stop sending some of the eight priorities for a time, or to go on.
+ * its neighbour to pause some of the eight priorities for a time, or to continue.
  *
  *   destination 01-80-C2-00-00-01 | source | 0x8808 | opcode 0x0101 | class enable vector | 8 pause times | zeroes to
  *   60 bytes
  *
- * A pause time counts quanta of 512 bit times of the link; 0 lets the priority go on. Only priorities whose bit is set
- * are affected.
+ * A pause time counts quanta of 512 bit times of the link; 0 lets the priority continue. Only priorities whose bit is
+ * set are affected.
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
@@ -31,7 +31,7 @@ const PFC_BYTES = 2 + 2 + 2 * PRIORITIES;
 export class PfcFrame {
   /** Bit i: `quanta[i]` applies. */
   enabled = 0;
-  /** By priority: how many times 512 bit times to stop for; 0 lets it go on. */
+  /** By priority: length of the pause in quanta of 512 bit times; 0 lets it continue. */
   readonly quanta: Uint16Array = new Uint16Array(PRIORITIES);
 }
 
@@ -50,7 +50,7 @@ export function writePfc(b: Uint8Array, o: number, source: Uint8Array, frame: Pf
 
 /**
  * False for anything that is not exactly a PFC frame: another destination, ethertype or opcode, reserved bits in the
- * vector, too few bytes; `out` is then meaningless. Padding is not looked at.
+ * vector, too few bytes; `out` is then meaningless. Padding is ignored.
  */
 export function parsePfc(bytes: Uint8Array, offset: number, length: number, out: PfcFrame): boolean {
   if (length < ETHERNET_BYTES + PFC_BYTES) return false;

@@ -63,7 +63,7 @@ export function bthOffset(bytes: Uint8Array, offset: number, length: number): nu
   return length >= PSP_BYTES_MIN && bytes[offset] === NEXT_UDP && isPsp(bytes, offset, length) ? PSP_PREFIX_BYTES : 0;
 }
 
-/** Whether the header is one of ours: a RoCEv2 packet of version 0 or 1, or an empty packet. */
+/** Whether the header is one that this package writes: a RoCEv2 packet of version 0 or 1, or an empty packet. */
 export function isPspOfRoce(bytes: Uint8Array, offset: number, length: number): boolean {
   const flags = bytes[offset + 3];
   if (flags !== ALWAYS_ONE && flags !== ((PSP_AES_256_GCM << VERSION_SHIFT) | ALWAYS_ONE)) return false;

@@ -1,7 +1,7 @@
 /**
  * RoCEv2 packets, BTH .. ICRC: what is in a UDP payload (IBTA vol. 1 §9.2..9.3, annex A17).
  *
- * The parser is strict and total: whatever the bytes, it returns a reason and reads nothing outside its range. It
+ * The parser is strict and total: for any bytes it returns a reason and reads nothing outside its range. It
  * checks a packet's form only; path MTU, keys, PSNs and the ICRC are checked elsewhere. Neither it nor the writers
  * allocate. Byte order is big-endian; 64-bit fields are two 32-bit halves.
  */
@@ -194,7 +194,7 @@ export function parseRoce(bytes: Uint8Array, offset: number, length: number, out
   return PARSE_OK;
 }
 
-/** Reads the twelve bytes of a BTH without judging them. */
+/** Reads the twelve bytes of a BTH without checking them. */
 export function readBth(b: Uint8Array, o: number, info: OpcodeInfo, out: RocePacket): void {
   const flags = b[o + 1];
   const congestion = b[o + 4];

@@ -1,4 +1,4 @@
-/** Whether two request packets with one PSN are copies of each other: a requester that retransmits sends the same. */
+/** Whether two request packets with one PSN are copies of each other: a requester retransmits the same request. */
 
 import { readU32 } from '../core/bytes.js';
 import { RC_READ_REQUEST } from './opcode.js';
@@ -13,8 +13,8 @@ const READ_LENGTH_BYTES = 4;
 
 /**
  * True when the packets at `offset` of `one` and at `otherOffset` of `other`, from BTH to ICRC `length` bytes long, are
- * the same request. Congestion bits, AckReq and the ICRC may differ, and so may the length of a READ: where its answers
- * were lost in part, only that part is requested again.
+ * the same request. Congestion bits, AckReq and the ICRC may differ, and so may the length of a READ: if a part of its
+ * answers was lost, only that part is requested again.
  */
 export function isSameRequest(
   one: Uint8Array,

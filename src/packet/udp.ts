@@ -1,5 +1,5 @@
 /**
- * UDP headers (RFC 768). RoCEv2 senders leave the checksum zero, over IPv6 too (RFC 6935 allows it for tunnels; the
+ * UDP headers (RFC 768). RoCEv2 senders leave the checksum zero, also over IPv6 (RFC 6935 allows it for tunnels; the
  * ICRC protects the packet), so zero is accepted everywhere.
  */
 

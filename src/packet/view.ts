@@ -1,6 +1,6 @@
 /**
- * Lenient where roce.ts is strict: it reports what is wrong and shows every field that the bytes have room for, valid
- * or not. Allocates freely; not for the packet path.
+ * Lenient where roce.ts is strict: it reports errors and shows every field that the bytes contain, valid or not.
+ * Allocates freely; not for the packet path.
  */
 
 import { toHex } from '../core/bytes.js';

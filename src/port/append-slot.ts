@@ -2,13 +2,13 @@ import { copyBytes } from '../core/bytes.js';
 import { renumberIcrc } from '../packet/icrc.js';
 import type { TxBatch } from './datagram.js';
 
-/** Copies everything of a slot: `length` bytes of payload and what the arrays say. */
+/** Copies a whole slot: `length` bytes of payload and the elements of the arrays. */
 export function copySlot(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
   copyBytes(from.slab, from.payloadOffset(fromSlot), to.slab, to.payloadOffset(toSlot), from.lengths[fromSlot]);
   copySlotFields(from, fromSlot, to, toSlot);
 }
 
-/** Copies what the arrays say of a slot, and none of its bytes. */
+/** Copies the array elements of a slot, but not its bytes. */
 export function copySlotFields(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
   to.lengths[toSlot] = from.lengths[fromSlot];
   to.ipIds[toSlot] = from.ipIds[fromSlot];
@@ -21,8 +21,7 @@ export function copySlotFields(from: TxBatch, fromSlot: number, to: TxBatch, toS
 }
 
 /**
- * `inTrains`: the IPv4 identification is the place in a train, which is another one here, and the ICRC is corrected for
- * it.
+ * `inTrains`: the IPv4 identification is the index in a train, which changes here, and the ICRC is corrected for it.
  */
 export function appendSlot(from: TxBatch, slot: number, to: TxBatch, inTrains: boolean): void {
   const place = to.count++;

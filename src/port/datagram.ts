@@ -1,6 +1,6 @@
 /**
- * What crosses the line between the engine and a port: UDP payloads (BTH .. ICRC) with the few facts of their IP header
- * that matter. Records are reused; nothing here is allocated per packet.
+ * The interface between the engine and a port: UDP payloads (BTH .. ICRC) with the relevant fields of their IP header.
+ * Records are reused; nothing here is allocated per packet.
  */
 
 import type { IpAddress } from '../packet/address.js';
@@ -42,9 +42,9 @@ export interface RxDatagram {
 }
 
 /**
- * Where a UDP payload should begin, modulo 8: a BTH has 12 bytes, and a BTH with RETH 28, so that the data behind them
- * are at a multiple of 8. Copies between shared memory and places that are not aligned alike are seven times slower (V8
- * copies shared memory word by word if it can, else byte by byte).
+ * Where a UDP payload should begin, modulo 8: a BTH has 12 bytes, and a BTH with RETH 28, so that the data after them
+ * are at a multiple of 8. Copies between differently aligned shared memory are seven times slower (V8 copies shared
+ * memory word by word if it can, else byte by byte).
  */
 export const PAYLOAD_ALIGNMENT = 4;
 /** Bytes kept free in front of every payload so that a frame port can write Ethernet, IP and UDP headers in place. */
@@ -52,7 +52,7 @@ export const TX_HEADROOM_BYTES = 96 + PAYLOAD_ALIGNMENT;
 /** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up. */
 export const TX_PAYLOAD_BYTES_MAX = 4260;
 export const CACHE_LINE_BYTES = 64;
-/** One slot of a batch, headroom and payload: whole lines of the cache, so that all slots stand alike in them. */
+/** One slot of a batch, headroom and payload: whole cache lines, so that all slots are aligned alike. */
 export const TX_SLOT_BYTES: number =
   Math.ceil((TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX) / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
 /** The most a train may hold: what fits an IPv4 datagram. */
@@ -107,7 +107,7 @@ export class TxBatch {
   readonly borrowedFrom: Uint8Array[];
   /** Where in that array. */
   readonly borrowedOffsets: Float64Array;
-  /** Cached views, one a slot of the slab, made again only when the length differs from the last use of the slot. */
+  /** Cached views, one per slot of the slab, made again only when the length differs from the last use of the slot. */
   readonly #payloadViews: Uint8Array[] = [];
   readonly #checkViews: Uint8Array[] = [];
   readonly #frameViews: Uint8Array[] = [];
@@ -147,7 +147,7 @@ export class TxBatch {
   }
 
   /**
-   * The datagram that is being written to the next slot continues, behind its first `at` bytes, with
+   * The datagram that is being written to the next slot continues, after its first `at` bytes, with
    * `from[offset, offset + length)`, and ends with four bytes at {@link lastWordOffset}. Only where {@link mayBorrow};
    * ends with the sending.
    */
@@ -160,15 +160,15 @@ export class TxBatch {
   }
 
   /**
-   * Where in the slab the last four bytes of a datagram with borrowed data stand: just before the next slot's datagram,
-   * so that both are one piece of a train if there is one.
+   * Offset in the slab of the last four bytes of a datagram with borrowed data. They are just before the next slot's
+   * datagram, so that both are one piece of a train if there is one.
    */
   lastWordOffset(slot: number): number {
     const next = this.payloadOffset(slot) + TX_SLOT_BYTES;
     return next < this.slab.length ? next - LAST_WORD_BYTES : this.slab.length - LAST_WORD_BYTES;
   }
 
-  /** Nothing is borrowed any more. */
+  /** Ends all borrowing. */
   protected giveBack(): void {
     this.borrowedLengths.fill(0);
     this.borrowedFrom.fill(NOTHING);
@@ -249,13 +249,14 @@ export function datagramOf(batch: TxBatch, slot: number): RxDatagram {
 }
 
 /**
- * How the port fills the IPv4 identification, which the ICRC covers: always `zero` (an unconnected Linux socket with DF
- * forced; also IPv6, where there is none), `train` (the same, but datagrams of a train are numbered:
- * {@link TxBatch.trainIndex}), or `sequential` (we write the header: one number per datagram sent by this port).
+ * How the port fills the IPv4 identification, which the ICRC covers. `zero`: always 0, as from an unconnected Linux
+ * socket with DF forced; also for IPv6, which has none. `train`: the same, but datagrams of a train are numbered
+ * ({@link TxBatch.trainIndex}). `sequential`: this package writes the header, with one number per datagram of this
+ * port.
  */
 export type IpIdPolicy = 'zero' | 'train' | 'sequential';
 
-/** What a port has carried since it was made. */
+/** Counters of a port since it was made. */
 export interface PortCounters {
   /** Datagrams that the kernel, or the other end of the wire, has taken. */
   txDatagrams: number;
@@ -267,7 +268,7 @@ export interface PortCounters {
   txErrors: number;
 }
 
-/** A way to the wire. Drivers call it; the engine only sees its properties and the batches. */
+/** Sends and receives datagrams. Drivers call it; the engine only sees its properties and the batches. */
 export interface Port {
   /** For people: `udp 127.0.0.1:4791 (node:dgram, koffi options)`. */
   readonly description: string;
@@ -305,7 +306,7 @@ export interface Port {
   onDelivered?: () => void;
   /**
    * The link partner pauses a priority (0..7) for that long from now, or lifts the pause (0). Set by the driver, as
-   * `onDatagram`. Ports without a link of their own never call it.
+   * `onDatagram`. Ports without a link never call it.
    */
   onPause: (priority: number, durationNs: number) => void;
   /** A socket error that is not about one datagram. */

@@ -17,7 +17,7 @@ export abstract class PortWrapper implements Port {
     inner.onDatagram = (datagram) => this.receive(datagram);
   }
 
-  /** A datagram from the inner port: to be handed on by `onDatagram`, or not. */
+  /** A datagram from the inner port: passed on by `onDatagram`, or dropped. */
   protected abstract receive(datagram: RxDatagram): void;
   abstract get description(): string;
   abstract sendBatch(batch: TxBatch): void;

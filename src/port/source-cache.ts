@@ -1,6 +1,6 @@
 /**
  * Address bytes in received frames -> one IpAddress each, so that the engine compares by identity. A cache in the
- * strict sense: when two addresses share a key, the later one takes the place, and both are right.
+ * strict sense: when two addresses share a key, the later one replaces the earlier, and both results are correct.
  */
 
 import { readU32 } from '../core/bytes.js';

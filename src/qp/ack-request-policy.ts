@@ -1,15 +1,15 @@
 /**
- * Which data packets request an acknowledgement (IBTA vol. 1 §9.7.5.1.1). The standard leaves that to the requester,
- * except that something has to request it before the requester waits. Each acknowledgement wakes this side up, which
- * costs more than several packets do.
+ * Which data packets request an acknowledgement (IBTA vol. 1 §9.7.5.1.1). The standard leaves this to the requester,
+ * except that a packet must request one before the requester waits. Each acknowledgement wakes this side up, which
+ * costs more than several packets.
  */
 
 /** Inside a message one is requested for every quarter of a window, so that the window keeps moving. */
 const REQUESTS_PER_WINDOW = 4;
-/** And for one in this many packets at least. */
+/** At least one packet in this many requests one. */
 const REQUEST_EVERY_PACKETS_MAX = 128;
 
-/** The policy of one requester. It decides from what it has been informed of. */
+/** The policy of one requester. The requester reports all events that it depends on. */
 export class AckRequestPolicy {
   /** The rate control limits the bytes in flight: its window only moves by acknowledgements. */
   limitsBytes = false;
@@ -31,8 +31,8 @@ export class AckRequestPolicy {
   }
 
   /**
-   * A timeout has passed: the next packet requests an acknowledgement. The one that would have done so, the last, may
-   * be lost each time in the same burst.
+   * A timeout has passed: the next packet requests an acknowledgement. The last packet, which would have requested it,
+   * may be lost each time in the same burst.
    */
   force(): void {
     this.#isForced = true;

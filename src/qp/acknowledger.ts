@@ -1,6 +1,6 @@
 /**
  * The answer without data that a responder has pending: an ACK, or the NAK that replaces it (IBTA vol. 1 §9.7.5.1,
- * §9.7.5.2). One stands for everything before it, however many packets requested one.
+ * §9.7.5.2). One covers everything before it, even if several packets requested one.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -41,7 +41,7 @@ export class Acknowledger {
     return this.#pending === PENDING_ACK;
   }
 
-  /** A NAK is pending that stops execution: what follows it will be retransmitted, or never executed. */
+  /** A NAK is pending that stops execution: later packets will be retransmitted, or never executed. */
   get isRefusing(): boolean {
     return this.#pending >= PENDING_RNR_NAK;
   }
@@ -63,7 +63,7 @@ export class Acknowledger {
     this.#pending = Math.max(this.#pending, PENDING_SEQUENCE_NAK);
   }
 
-  /** What was expected has come: a report that it is missing is void. */
+  /** The expected packet has arrived: a report that it is missing is void. */
   gapFilled(): void {
     if (this.#pending === PENDING_SEQUENCE_NAK || this.#pending === PENDING_RNR_NAK) this.#pending = PENDING_ACK;
   }

@@ -71,8 +71,8 @@ export function initialAttributes(): QpAttributes {
 }
 
 /**
- * Throws what {@link checkAttributes} throws, and ERR_ROCE_OUT_OF_RANGE for what the port cannot carry; refuses schemes
- * that are none.
+ * Throws what {@link checkAttributes} throws, and ERR_ROCE_OUT_OF_RANGE for a path MTU that the port cannot carry;
+ * rejects unknown schemes.
  */
 export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
   checkAttributes(values, mask);

@@ -1,20 +1,19 @@
 /**
  * Data sent from registered memory without a copy. A change between the checksum and the system call costs the packet:
- * its receiver drops it. Both happen in one NIC poll, so only another thread can cause that, and memory of this thread
- * is always safe. Other memory may only be borrowed for a request that is not complete ("The buffers used by a WR can
- * only be safely reused after WR the request is fully executed and a work completion has been retrieved",
- * ibv_post_send(3)) and that no peer can write: see `Segmenter.trustsProgram`. READ responses are copied.
+ * its receiver drops it. Both happen in one NIC poll, so only another thread can cause that; memory of this thread is
+ * always safe. Other memory may be borrowed only while the request is not complete (ibv_post_send(3)), and only if no
+ * peer can write to it: see `Segmenter.trustsProgram`. READ responses are copied.
  */
 
 import type { MemoryRange } from '../memory/memory-range.js';
 import type { TxBatch } from '../port/datagram.js';
 
-/** Below, a copy costs less than two more pieces of a datagram. */
+/** Below this length, a copy costs less than two more pieces of a datagram. */
 const BORROWED_BYTES_MIN = 2048;
 
 /**
- * False where they have to be copied: ports that do not do it, short data, and data with a pad. The packet must have no
- * trailer.
+ * False if the data has to be copied: the port does not support it, the data is short, or has a pad. The packet must
+ * have no trailer.
  */
 export function borrowPayload(
   batch: TxBatch,

@@ -65,7 +65,7 @@ export class Completer {
 
   receive(packet: RocePacket, bytes: Uint8Array, now: number): void {
     const out = this.#out;
-    // A SACK names what is missing: at most what will be sent next.
+    // A SACK names a missing packet: at most the next one to be sent.
     const next = packet.opcode === VENDOR_SACK ? psnAdd(out.newPsn, 1) : out.newPsn;
     if (psnDiff(packet.psn, next) >= 0) {
       this.#unsent();
@@ -92,7 +92,7 @@ export class Completer {
     this.#parts.host.counters[COUNTER.stale_response]++;
   }
 
-  /** About something never sent: no honest peer reports that, so nothing in it is used. */
+  /** It names a PSN that was never sent: no honest peer does so, and the report is ignored. */
   #unsent(): void {
     this.#parts.host.counters[COUNTER.unsent_response]++;
     this.#parts.link.warn(EVENT_QP_UNSENT_RESPONSE);
@@ -145,7 +145,7 @@ export class Completer {
     const completion = this.#completion;
     const { counters } = this.#parts.host;
     if (packet.psn !== this.#out.unacked) {
-      this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
+      this.#stale(); // It names a packet that was acknowledged, or is inside a READ whose earlier responses were lost.
       return;
     }
     if (packet.syndrome === NAK_INVALID_REQUEST) {
@@ -161,13 +161,13 @@ export class Completer {
   }
 
   /**
-   * SACK: BTH.PSN is missing; bit i says that PSN + 1 + i is there. What is missing below the highest one there is
-   * lost.
+   * SACK: BTH.PSN is missing; bit i reports that PSN + 1 + i has arrived. Missing packets below the highest reported
+   * one are lost.
    */
   #receiveSack(packet: RocePacket, bytes: Uint8Array): void {
     const out = this.#out;
     if (psnDiff(packet.psn, out.unacked) < 0) {
-      this.#stale(); // Overtaken by newer ones: packets that it reports as missing or buffered may no longer be.
+      this.#stale(); // A stale report: the state of its packets may have changed.
       return;
     }
     let end = packet.psn;
@@ -224,7 +224,7 @@ export class Completer {
       this.#completion.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
       return;
     }
-    // The responder works in order: what it answers proves that earlier SENDs and WRITEs were executed.
+    // The responder works in order: an answer proves that earlier SENDs and WRITEs were executed.
     const state = this.#parts.attributes.state;
     if (psn !== out.unacked) this.#acknowledge(psnAdd(psn, -1), now);
     if (this.#parts.attributes.state !== state) return;
@@ -277,8 +277,8 @@ export class Completer {
       this.#sink.scatter(0, ATOMIC_BYTES, this.#atomicResult, 0);
       return this.#isPlaced(isNext);
     }
-    // The PSN alone decides which bytes these are: a replay may begin anywhere, with whatever FIRST, MIDDLE or ONLY its
-    // sender chooses.
+    // Only the PSN decides which bytes these are: a replay may begin anywhere, and its sender chooses FIRST, MIDDLE or
+    // ONLY.
     const i = index & out.mask;
     const offset = psnOffset(packet.psn, out.firstPsn[i]) * this.#parts.link.mtuBytes;
     const expected = packet.psn === out.lastPsn[i] ? this.#wqe.messageBytes - offset : this.#parts.link.mtuBytes;

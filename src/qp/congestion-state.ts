@@ -1,6 +1,6 @@
 /**
- * How fast a queue pair may send data: the rate control in force, what data packets say because of it, and which
- * notifications count.
+ * How fast a queue pair may send data: the rate control in use, the trailers that it needs, and the notifications that
+ * count.
  */
 
 import { CongestionControl } from '../dcqcn/congestion-control.js';

@@ -1,4 +1,4 @@
-/** What reliable and unreliable connections have in common (IBTA vol. 1 §9.6, annex A17.9). */
+/** Common parts of reliable and unreliable connections (IBTA vol. 1 §9.6, annex A17.9). */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
 import {
@@ -132,7 +132,7 @@ export class ConnectedQueuePair implements NicQueuePair {
     const { host } = this.#parts;
     const { attributes, peer } = this;
     const transport = this.#transport;
-    // Everything that may refuse comes before the first change.
+    // All calls that may throw precede the first change.
     checkRanges(values, mask, host.pathMtuMax);
     const from = attributes.state;
     const to = values.state;

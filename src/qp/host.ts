@@ -1,4 +1,4 @@
-/** What a queue pair sees of the NIC around it. The NIC implements these; queue pairs never import it. */
+/** The NIC as a queue pair sees it. The NIC implements these; queue pairs never import it. */
 
 import type { CreditScheduler } from '../dcqcn/credit-scheduler.js';
 import type { KeyTable } from '../memory/key-table.js';
@@ -22,7 +22,7 @@ export interface ReceiveSource {
   readonly shared: boolean;
 }
 
-/** What has a timer at the NIC. */
+/** An object that has a timer at the NIC. */
 export interface Timed {
   /** The earliest time at which `onDeadline` has something to do; Infinity: never. */
   deadlineNs: number;
@@ -54,13 +54,13 @@ export interface NotificationSender {
 export interface QpHost {
   readonly keys: KeyTable;
   readonly counters: Float64Array;
-  /** What recovery schemes keep for the NIC. */
+  /** State of recovery schemes that is shared in the NIC. */
   readonly context: NicContext;
   /** Grants credit to the connections whose peers want some. */
   readonly creditScheduler: CreditScheduler;
   /** How late a paced flow may be served and still catch up. */
   readonly pacingCatchUpNs: number;
-  /** False: packets have the length of their payload and none of its bytes. */
+  /** False: packets have the length of their payload, but not its bytes. */
   readonly carriesPayload: boolean;
   /** The largest path MTU that the port carries, in bytes; also the longest UD message. */
   readonly pathMtuMax: number;
@@ -68,9 +68,9 @@ export interface QpHost {
   schedule(qp: Schedulable): void;
   /** `timed.deadlineNs` moved to an earlier time. */
   armDeadline(timed: Timed): void;
-  /** How much later than `stampNs` the packets left that were made then, in ns; 0 unless their batch was delayed. */
+  /** Delay in ns between `stampNs` and the sending of packets that were made then; 0 unless their batch was delayed. */
   schedulingDelayNs(stampNs: number): number;
-  /** Schedules the queue pair at that time; one that waits already keeps its time. */
+  /** Schedules the queue pair at that time; a queue pair that already waits keeps its time. */
   resumeAt(qp: Paced, timeNs: number): void;
   cancelResume(qp: Paced): void;
   /** The queue pair has one more notification to send, before all data. */

@@ -1,7 +1,7 @@
 /**
  * The receiver's half of in-band telemetry (packet/int-trailer.ts): keeps the trailer of the newest data packet, and
- * counts marks, until an acknowledgement takes both back to the sender. Counts are totals since the connection began,
- * so that a lost acknowledgement loses none of them, as in Accurate ECN (RFC 9768).
+ * counts marks, until an acknowledgement returns both to the sender. Counts are totals since the connection began, so
+ * that they survive a lost acknowledgement, as in Accurate ECN (RFC 9768).
  */
 
 import {
@@ -19,7 +19,7 @@ const U32_MAX = 0xffff_ffff;
 
 export class IntEchoState {
   #kind: number = INT_NONE;
-  /** Room is made when the first trailer comes: few queue pairs get one. */
+  /** Allocated with the first trailer, because few queue pairs get one. */
   #trailer = NO_BYTES;
   #arrivedNs = 0;
   #isPending = false;
@@ -42,8 +42,8 @@ export class IntEchoState {
   }
 
   /**
-   * Credit has been granted, `granted` packets since the connection began: the newest trailer is echoed once more, if
-   * there has been one.
+   * Credit has been granted, `granted` packets since the connection began: the newest trailer, if any, is echoed once
+   * more.
    */
   grant(granted: number): void {
     this.#counts.granted = granted;

@@ -1,5 +1,6 @@
 /**
- * The way of a connected queue pair into ERR, and the events that tell its owner how far it is (IBTA vol. 1 §11.6.3).
+ * The transition of a connected queue pair to ERR, and the events that report its progress to the owner (IBTA vol. 1
+ * §11.6.3).
  */
 
 import {
@@ -14,9 +15,9 @@ import type { QueuePairOptions } from './nic-queue-pair.js';
 import type { PeerLink } from './peer-link.js';
 import type { Scheduling } from './scheduling.js';
 
-/** What ERR stops. */
+/** The parts that ERR stops. */
 export interface Stoppable {
-  /** Pending answers are not sent any more. */
+  /** Drops pending answers. */
   silence(): void;
   /** Completes everything that is posted to the send queue with WR_FLUSH_ERR. */
   flushSends(): void;
@@ -39,7 +40,7 @@ export class Lifecycle {
     this.#scheduling = scheduling;
   }
 
-  /** What ERR stops is made of parts that enter it. */
+  /** Those parts are made later, because they themselves can cause the transition. */
   attach(transport: Stoppable): void {
     this.#transport = transport;
   }
@@ -56,7 +57,7 @@ export class Lifecycle {
     this.#wantsDrained = wantsEvent;
   }
 
-  /** In SQD, nothing that was begun is left. */
+  /** In SQD: all started work has completed. */
   sendQueueDrained(): void {
     if (!this.#wantsDrained) return;
     this.#wantsDrained = false;
@@ -65,7 +66,7 @@ export class Lifecycle {
 
   /**
    * To ERR, by an error whose cause the caller has completed. With `finalNak`, pending answers still leave, the NAK
-   * that names the cause last; without, nothing is sent any more.
+   * that names the cause last; without it, nothing more is sent.
    */
   enterError(finalNak = false): void {
     const { host, qpn, attributes } = this.#options;

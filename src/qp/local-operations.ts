@@ -40,7 +40,7 @@ function bindWindow({ host, pd, qpn }: QueuePairOptions, wqe: SendWqe): boolean 
   });
 }
 
-/** REG_MR carries the part of the backing to map as its one SGE: address = offset, length = length. */
+/** The single SGE of REG_MR is the part of the memory to map: address = offset, length = length. */
 function fastRegister({ host, pd }: QueuePairOptions, wqe: SendWqe): boolean {
   const { sges } = wqe;
   if (sges.count !== 1 || sges.high[0] >= EXACT_HIGH_END) return false;

@@ -1,6 +1,6 @@
 /**
- * What the NIC calls: the one interface of queue pairs, whatever their transport. The NIC never checks the kind of a
- * queue pair; what differs between transports is behind these methods, and `queue-pair-types.ts` is the list of them.
+ * The interface through which the NIC uses queue pairs of all transports. The NIC never checks the type of a queue
+ * pair; these methods hide the differences. `queue-pair-types.ts` lists the types.
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
@@ -36,7 +36,7 @@ export type QpProgress = CommandResult<'inspectQp'>;
 
 /** Which datagrams may be a peer's, and how they are checked. */
 export interface PeerAddressing {
-  /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
+  /** True when both addresses of the datagram are those of the queue pair and its peer. */
   matchesAddresses(datagram: RxDatagram): boolean;
   /**
    * True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is
@@ -82,7 +82,7 @@ export interface NicQueuePair extends Schedulable {
   settle(): boolean;
   /** To ERR, by a broken completion queue: both queues are flushed. */
   enterError(): void;
-  /** The queue pair is no more: windows it bound are gone, nothing is completed. */
+  /** The queue pair is destroyed: windows that it bound are invalid, nothing is completed. */
   destroy(): void;
   readonly nextPsns: NextPsns;
   readonly isDraining: boolean;

@@ -1,5 +1,5 @@
 /**
- * Accounts of the send queue: which work requests are in flight, which PSNs they took, and how far they got.
+ * Accounts of the send queue: which work requests are in flight, which PSNs they have, and their progress.
  *
  *      retired      in flight                    not started
  *   ------------|======================|------------------------|
@@ -172,7 +172,7 @@ export class Outstanding {
       const kind = this.kind[i];
       const last = this.lastPsn[i];
       if (kind === KIND_LOCAL || psnDiff(this.unacked, last) > 0) continue;
-      // A READ covered to its end or beyond: the answer can no longer come. Covered in part: no conclusion.
+      // A READ that is covered to its end: its answer can no longer arrive. Covered in part: no conclusion.
       if (kind !== KIND_DATA) return psnDiff(psn, last) < 0;
       this.unacked = recovery.advance(psnAdd(psnDiff(psn, last) < 0 ? psn : last, 1));
     }
@@ -221,7 +221,7 @@ export class Outstanding {
   }
 
   removeHead(): void {
-    // A local operation was executed when it was started; after a rewind the cursor may have yet to pass it.
+    // A local operation was executed when it was started; after a rewind the cursor may still be before it.
     if (this.kind[this.head & this.mask] === KIND_LOCAL && this.head === this.cursor) this.passCursor();
     this.head = (this.head + 1) >>> 0;
   }

@@ -6,10 +6,10 @@ import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { PeerInFlightLimit } from './peer-in-flight-limit.js';
 
-/** Congestion notifications travel on a priority of their own: what mlx5 sends them with (cnp_dscp). */
+/** Congestion notifications have a separate priority: the default of mlx5 (cnp_dscp). */
 export const CNP_DSCP = 48;
 
-/** What a connected queue pair has of its peer; made by the NIC when the remote side is known. */
+/** The peer of a connected queue pair; made by the NIC when the remote side is known. */
 export interface ConnectedPeer {
   readonly path: Path;
   readonly inFlightLimit: PeerInFlightLimit;
@@ -28,7 +28,7 @@ export function flowSourcePort(localQpn: number, remoteQpn: number): number {
   return ((label & 0x3fff) ^ ((label & 0xfc000) >> 14)) | 0xc000;
 }
 
-/** UDP source ports of flows begin here: what `rdma_get_udp_sport` gives. */
+/** UDP source ports of flows begin here, as in `rdma_get_udp_sport`. */
 const FLOW_PORTS = 0xc000;
 const FLOW_PORTS_MASK = 0x3fff;
 
@@ -37,7 +37,10 @@ function entropyPort(port: number, entropy: number): number {
   return entropy === 0 ? port : FLOW_PORTS | ((port + entropy) & FLOW_PORTS_MASK);
 }
 
-/** The entropy of a packet from `sourcePort` where entropy 0 has `port`; more than there are entropies: of none. */
+/**
+ * The entropy of a packet from `sourcePort` where entropy 0 has `port`; a number that is not an entropy if the port has
+ * none.
+ */
 export function entropyOfPort(port: number, sourcePort: number): number {
   return sourcePort < FLOW_PORTS ? FLOW_PORTS : (sourcePort - port) & FLOW_PORTS_MASK;
 }
@@ -69,7 +72,7 @@ export class Path {
   #rxFlows: (IcrcFlow | undefined)[] = [];
   #rxFlow: IcrcFlow;
   #rxSourcePort: number;
-  /** The one before: a peer whose CNPs have a port of their own alternates between two. */
+  /** The previous one: a peer whose CNPs have a separate port alternates between two. */
   #rxFlowBefore: IcrcFlow;
   #rxSourcePortBefore: number;
 
@@ -115,7 +118,7 @@ export class Path {
     return this.#entropies > 1;
   }
 
-  /** The next packet takes `entropy`, less than there are. Those without a choice take the entropies in turn. */
+  /** The next packet takes `entropy`, less than there are. Packets without a choice take the entropies in turn. */
   choose(entropy: number): void {
     this.#chosen = entropy;
   }
@@ -171,8 +174,8 @@ export class Path {
 
   /**
    * Closes the packet in the batch's next slot that ends, with its trailer but without the ICRC, at `end`: addresses,
-   * identification, ICRC. `ipId` is the identification where the batch is not sent in trains. ECN and DSCP are those of
-   * the address vector unless given; they decide on trains, too.
+   * identification, ICRC. `ipId` is the identification if the batch is not sent in trains. The defaults of ECN and DSCP
+   * are those of the address vector; they also decide on trains.
    */
   seal(batch: TxBatch, end: number, ipId: number, ecn = this.ecn, dscp = this.dscp): void {
     const slot = batch.count++;

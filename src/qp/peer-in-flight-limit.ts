@@ -1,27 +1,26 @@
 /**
- * How many packets a queue pair may have in flight. The peer's socket can hold so many, and all queue pairs to it share
- * that; but each peer queue pair tells the number for itself. A number belongs to the queue pair that was told it: what
- * others claim, small or large, changes nobody else's window. All that others can do is take part, and then each has
- * its fair share.
+ * How many packets a queue pair may have in flight. All queue pairs to one socket share its capacity, which each peer
+ * queue pair announces separately. An announcement limits only the queue pair that received it: a false one, small or
+ * large, does not change other windows. Other queue pairs only reduce the share by taking part.
  *
- * Where the share is a few packets, an arbiter lets them take turns (`send-arbiter.ts`): each sends a burst, and only
- * so many at a time as the socket holds.
+ * If the share is only a few packets, an arbiter lets them take turns (`send-arbiter.ts`): each sends a burst, and only
+ * as many send at a time as the socket can hold.
  */
 
 import { BURST_PACKETS_MIN, type FlowCount, type SendArbiter, type SendFlow } from './send-arbiter.js';
 
 /**
- * A share below this is used in turns: an answer for every packet or two, and everything of a queue pair out of the
- * cache each time, cost more than waiting.
+ * A smaller share is used in turns: an answer for every packet or two, with a cold cache each time, costs more than
+ * waiting.
  */
 const SHARE_MIN_PACKETS = 4;
 /** With fewer packets there are no more than two bursts. */
 const ARBITRATED_LIMIT_MIN_PACKETS = 2 * BURST_PACKETS_MIN;
 
 /**
- * Packets one queue pair may have in flight that does not take turns: its share of what the peer's socket can hold. Two
- * at least, so that one is sent while the other is answered, as long as that fits into twice the limit, the whole of
- * the peer's buffer; with more queue pairs one.
+ * Packets that a queue pair without an arbiter may have in flight: its share of the capacity of the peer's socket. At
+ * least two, so that one is sent while the other is answered, while that fits into twice the limit, which is the peer's
+ * whole buffer. With more queue pairs one.
  */
 export function windowPackets({ limitPackets, flows }: { limitPackets: number; flows: FlowCount }): number {
   const { count } = flows;
@@ -30,8 +29,8 @@ export function windowPackets({ limitPackets, flows }: { limitPackets: number; f
 
 export class PeerInFlightLimit {
   /**
-   * Packets that the peer's socket can hold, as announced by its queue pair: all of it is ours if no other queue pair
-   * sends to it.
+   * Packets that the peer's socket can hold, as announced by its queue pair; available to this queue pair alone if no
+   * other sends to it.
    */
   readonly limitPackets: number;
   readonly flows: FlowCount;
@@ -52,7 +51,7 @@ export class PeerInFlightLimit {
   #isMember = true;
   #isSilent = false;
 
-  /** `arbiter`: that of those that were told the same of one socket. */
+  /** `arbiter`: shared by queue pairs that received the same announcement for one socket. */
   constructor(arbiter: SendArbiter) {
     this.limitPackets = arbiter.limitPackets;
     this.flows = arbiter.flows;
@@ -74,8 +73,8 @@ export class PeerInFlightLimit {
   }
 
   /**
-   * The arbiter decides when packets are sent. Not by a queue pair whose peer is silent: its packets must not keep
-   * others waiting, and they are few.
+   * The arbiter decides when packets are sent. Not for a queue pair whose peer is silent: its few packets must not
+   * delay others.
    */
   get isArbitrated(): boolean {
     return this.flows.count > this.#flowsMax && this.#isMember && !this.#isSilent;
@@ -105,7 +104,7 @@ export class PeerInFlightLimit {
     flow.burstLeft = Math.max(0, flow.burstLeft - packets);
   }
 
-  /** There is nothing to send now: the room for what is left of the burst is for others. */
+  /** There is nothing to send now: others may use the rest of the burst. */
   endBurst(): void {
     const flow = this.#flow;
     flow.shareLeft += flow.burstLeft;

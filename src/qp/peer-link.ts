@@ -1,6 +1,6 @@
 /**
- * What a connected queue pair knows of its peer: the path there, its share of the peer's socket, and which packets are
- * the peer's.
+ * The peer as a connected queue pair knows it: the path, the share of the peer's socket, and which packets come from
+ * it.
  */
 
 import type { QpAttributes } from '../memory/ring/commands.js';

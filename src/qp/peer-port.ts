@@ -1,13 +1,13 @@
 /**
  * The UDP source port of a connected peer. IBTA annex A17.3.2.1 gives a queue pair one source port, and every capture
- * in `test/golden` keeps to it for requests and answers alike, so a packet from another port is not the peer's: any
- * program of the peer's host may send from a port of its own, but not from the one that the peer's NIC is bound to.
+ * in `test/golden` keeps to it for requests and answers alike, so a packet from another port is not the peer's. Other
+ * programs of the peer's host can send from other ports, but not from the port that the peer's NIC is bound to.
  *
- * Where an exchange told the port it is known at once. Otherwise it is learned from the first packet that moves the
- * connection on, not from one that is merely well formed: whoever guesses addresses and QPN does not know the PSN.
+ * If an exchange announced the port, it is known at once. Otherwise it is learned from the first packet that advances
+ * the connection. A well-formed packet is not enough: an attacker who guesses addresses and QPN does not know the PSN.
  *
- * A peer that spreads its packets over several entropies has a source port for each, from that of the flow on; one with
- * a fixed port has that alone.
+ * A peer that spreads its packets over several entropies has one source port for each, starting at that of the flow. A
+ * peer with a fixed port has only that one.
  */
 
 import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../memory/ring/enums.js';
@@ -58,7 +58,8 @@ export class PeerPort {
   }
 
   /**
-   * A packet from `sourcePort` has moved the connection on: from now on it is the only one, if there was one to learn.
+   * A packet from `sourcePort` has advanced the connection: if the port was to be learned, only this one counts from
+   * now on.
    */
   learn(sourcePort: number): void {
     if (this.#port === SOURCE_PORT_LEARN) this.#port = this.#isEntropy(sourcePort) ? this.#flowPort : sourcePort;

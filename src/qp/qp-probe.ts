@@ -1,4 +1,4 @@
-/** What a queue pair reports for telemetry: `NO_PROBE` does nothing, `PageProbe` writes a telemetry page. */
+/** Telemetry events of a queue pair: `NO_PROBE` does nothing, `PageProbe` writes a telemetry page. */
 
 import { readU24 } from '../core/bytes.js';
 import {

@@ -1,4 +1,4 @@
-/** The types of queue pairs by number (`ibv_qp_type`): the one list of what the NIC can make. */
+/** All types of queue pairs that the NIC can make, by number (`ibv_qp_type`). */
 
 import { QPT_GSI, QPT_RC, QPT_UC, QPT_UD } from '../memory/ring/enums.js';
 import { ConnectedQueuePair } from './connected-queue-pair.js';
@@ -9,7 +9,7 @@ import { UdQueuePair } from './ud-queue-pair.js';
 
 export interface QueuePairType {
   readonly create: (options: QueuePairOptions) => NicQueuePair;
-  /** The QPN that every queue pair of this type has; a device has one then. */
+  /** The fixed QPN of this type; a device has at most one such queue pair. */
   readonly fixedQpn?: number;
 }
 

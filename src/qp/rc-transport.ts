@@ -107,7 +107,7 @@ export class RcTransport implements QueuePairTransport {
     this.#chooseTrailer();
   }
 
-  /** Data packets ask for the telemetry that the rate control needs, else for what the recovery scheme does. */
+  /** Data packets request the telemetry that the rate control needs, or else that of the recovery scheme. */
   #chooseTrailer(): void {
     const { congestion } = this.#parts;
     const { intKind } = congestion.control.rate;
@@ -117,8 +117,8 @@ export class RcTransport implements QueuePairTransport {
   }
 
   /**
-   * RC; SACK only where the recovery scheme uses it, news of packets that were cut only where the sender said that they
-   * may be.
+   * RC packets; SACKs only if the recovery scheme uses them, reports of trimmed packets only if the sender allowed
+   * trimming.
    */
   carries(packet: RocePacket): boolean {
     if (packet.info.transport === 'RC') return true;

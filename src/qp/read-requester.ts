@@ -1,7 +1,6 @@
 /**
- * Requests READs and atomics (IBTA vol. 1 §9.7.3.1). READs longer than the window are requested in several requests,
- * each a READ of its own on the wire with the PSNs the one request would have had, so that responses never outrun our
- * receive buffer.
+ * Requests READs and atomics (IBTA vol. 1 §9.7.3.1). A READ that is longer than the window becomes several READ
+ * requests on the wire, with the same PSNs as a single one, so that responses never overrun the receive buffer.
  */
 
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
@@ -54,7 +53,7 @@ export class ReadRequester {
     return 1;
   }
 
-  /** Asks for as much as may be in flight. */
+  /** Requests as much as may be in flight. */
   #emitRead(index: number, psn: number, batch: TxBatch, used: number, window: number): number {
     const out = this.#side.out;
     const { wqe } = this.#segmenter;
@@ -63,7 +62,7 @@ export class ReadRequester {
     if (end < 0) {
       const left = psnOffset(out.lastPsn[i], psn) + 1;
       const room = window - used;
-      // Half a window at a time at least: small pieces would cost a request each for a few packets.
+      // At least half a window at a time: smaller pieces would cost a request for a few packets.
       if (room <= 0 || (room < left && room < window >>> 1)) return 0;
       if (!this.#hasRoom) return 0;
       end = psnAdd(psn, Math.min(left, room) - 1);

@@ -42,7 +42,7 @@ export const REQUEST_REFUSED = -1;
 
 const EMIT_NOTHING = 0;
 export const EMIT_SENT = 1;
-/** {@link ReadResponder.emit}: the memory of the oldest answer went away, see `lostPsn`. */
+/** {@link ReadResponder.emit}: the memory of the oldest answer is no longer accessible, see `lostPsn`. */
 export const EMIT_LOST_MEMORY = 2;
 
 export class ReadResponder {

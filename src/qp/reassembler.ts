@@ -96,7 +96,7 @@ export class Reassembler {
     return REFUSED;
   }
 
-  /** The payload length that the place in the message demands (IBTA §9.7.4.1.6). */
+  /** The payload length that the position in the message requires (IBTA §9.7.4.1.6). */
   #lengthFits(packet: RocePacket): boolean {
     const mtu = this.#parts.link.mtuBytes;
     switch (packet.info.place) {
@@ -146,13 +146,13 @@ export class Reassembler {
     }
     const total = begins ? packet.dmaLength : this.#writeBytes;
     const received = begins ? 0 : this.#receivedBytes;
-    // The message must end exactly where its RETH said.
+    // The message must have exactly the length in its RETH.
     if (ends ? received + packet.payloadBytes !== total : received + packet.payloadBytes >= total) {
       return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
     }
     const range = this.#writeRange;
     if (begins) {
-      // A message of zero bytes touches nothing, so its key is not looked at (IBTA C9-88).
+      // A message of zero bytes does not access memory, so its key is not checked (IBTA C9-88).
       if (total > 0 && !resolveRemote(this.#parts, packet, total, ACCESS_REMOTE_WRITE, range)) {
         return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
       }

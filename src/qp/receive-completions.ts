@@ -28,7 +28,7 @@ export class ReceiveCompletions {
     return this.wqe.bound || this.#options.receives.take(this.wqe);
   }
 
-  /** `immediate` is the immediate data or the invalidated key, as `flags` say. */
+  /** `flags` decide whether `immediate` is immediate data or the invalidated key. */
   complete(status: number, opcode: number, flags: number, byteCount: number, immediate: number, sourceQpn = 0): void {
     const { host, qpn, recvCq } = this.#options;
     if (status !== STATUS_SUCCESS) host.counters[COUNTER.resp_cqe_error]++;
@@ -49,14 +49,14 @@ export class ReceiveCompletions {
     if (this.wqe.bound) this.complete(status, WC_RECV, 0, 0, 0);
   }
 
-  /** Completes what is in use, and what is posted to the queue pair's own queue, with WR_FLUSH_ERR. */
+  /** Completes the element in use, and those posted to the queue pair's own queue, with WR_FLUSH_ERR. */
   flush(): void {
     this.fail(STATUS_WR_FLUSH_ERR);
     if (this.#options.receives.shared) return;
     while (this.#options.receives.take(this.wqe)) this.fail(STATUS_WR_FLUSH_ERR);
   }
 
-  /** What is posted disappears without completions, except that an SRQ gets back the one in use. */
+  /** Discards posted receives without completions; an SRQ gets the element in use back. */
   discard(): void {
     const { receives } = this.#options;
     if (receives.shared) {

@@ -1,8 +1,8 @@
 /**
- * The receiver's half of credit (dcqcn/rccc.ts): what one connection has been granted, has brought, and wants. Those of
- * a NIC share one scheduler.
+ * The receiver's half of credit (dcqcn/rccc.ts): credit that one connection was granted, has used, and wants. All
+ * connections of a NIC share one scheduler.
  *
- * What the peer says it wants is untrusted, and bounded by what it may have on the way.
+ * The demand that the peer announces is untrusted, and bounded by its in-flight limit.
  */
 
 import type { CreditTaker } from '../dcqcn/credit-scheduler.js';
@@ -55,7 +55,7 @@ export class ReceiverCreditState implements CreditTaker {
     this.#wants(wanted, now);
   }
 
-  /** A packet has been cut on the way: its sender has it to retransmit. */
+  /** A packet was trimmed on the path: its sender has to retransmit it. */
   onTrimmed(now: number): void {
     this.#wants(1, now);
   }
@@ -85,7 +85,7 @@ export class ReceiverCreditState implements CreditTaker {
     creditScheduler.onDue(now, Math.max(creditLeadNs, pacingCatchUpNs));
   }
 
-  /** This side has no pacer: everything that is wanted is granted. */
+  /** This side has no pacer: the whole demand is granted. */
   #grantAll(): void {
     const packets = Math.max(since(this.#target, this.#granted), since(this.#arrived, this.#granted));
     if (packets > 0) this.grant(packets);

@@ -7,7 +7,7 @@ import { BTH_MIGREQ, writeAtomicEth, writeBth, writeReth } from '../packet/roce.
 import type { TxBatch } from '../port/datagram.js';
 import type { QueuePairParts } from './transport.js';
 
-/** What a request says that is not its own. */
+/** Fields of a request that the connection supplies. */
 type Parts = Pick<QueuePairParts, 'attributes' | 'link' | 'congestion'>;
 
 /** Writes a request for `bytes` of the READ's data from byte `offset` on; its first response will carry `psn`. */

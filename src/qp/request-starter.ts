@@ -26,7 +26,7 @@ import type { QueuePairParts } from './transport.js';
 
 type Parts = QueuePairOptions & Pick<QueuePairParts, 'probe'>;
 
-/** No message may take more PSNs than this: half of what PSN comparison can tell apart. 1 GiB at the smallest MTU. */
+/** Most PSNs of a message: half of the range that PSN comparison distinguishes. 1 GiB at the smallest MTU. */
 const MESSAGE_PSNS_MAX = 1 << 22;
 
 export class RequestStarter {
@@ -61,7 +61,7 @@ export class RequestStarter {
         if (wqe.messageBytes !== ATOMIC_BYTES) return this.#fail(STATUS_LOC_LEN_ERR);
         return this.#startMessage(KIND_ATOMIC, ACCESS_LOCAL_WRITE);
       case WR_LOCAL_INV:
-        // Waits for all earlier work: what it takes away may still be in use by it.
+        // Waits for all earlier work, which may still use the memory or key.
         return out.head === index ? this.#executeLocal() : this.#waits(WAIT_FENCE);
       case WR_BIND_MW:
       case WR_REG_MR:

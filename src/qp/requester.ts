@@ -1,7 +1,6 @@
 /**
  * The requester: sends work requests in order and decides which packet is the next (IBTA vol. 1 §9.7.2). Owns the
- * cursor and the send PSNs. What comes back is evaluated by the completer, what is sent again is decided by the
- * retransmitter.
+ * cursor and the send PSNs. The completer evaluates responses; the retransmitter decides on retransmissions.
  */
 
 import { UNPACED } from '../dcqcn/pacer.js';
@@ -55,12 +54,12 @@ export class Requester {
     this.#side.completion.discard();
   }
 
-  /** Some of what was posted has not been sent, or is to be retransmitted. */
+  /** Posted work has not been sent completely, or is to be retransmitted. */
   get hasUnsent(): boolean {
     return this.#side.out.cursor !== this.#side.sendQueue.producer;
   }
 
-  /** The rate control has changed, and with it what data packets ask for: its window and its pacing count. */
+  /** The rate control has changed, and with it the telemetry that data packets request, the window and the pacing. */
   applyRateControl(rate: RateControl): void {
     this.#window.applyRateControl(rate);
     const { ackRequests } = this.#side;
@@ -116,7 +115,7 @@ export class Requester {
     return false;
   }
 
-  /** Returns the PSNs it stands for (a READ request: its responses), or 0 when it has to wait. */
+  /** Returns the number of its PSNs (a READ request: of its responses), or 0 when it has to wait. */
   #emitPacket(index: number, psn: number, batch: TxBatch, now: number): number {
     if (!this.#starter.load(index)) return 0;
     const { out } = this.#side;
@@ -174,8 +173,7 @@ export class Requester {
   }
 
   /**
-   * Packets to be sent after `psn`: the rest of what has been started, and a window for what has not, whose size is not
-   * known yet.
+   * Packets to be sent after `psn`: the rest of started work, and one window for work whose size is not known yet.
    */
   #wantedAfter(psn: number): number {
     const { out, retransmitter, sendQueue } = this.#side;

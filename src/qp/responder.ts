@@ -43,8 +43,8 @@ export class Responder {
   readonly intEcho = new IntEchoState();
   readonly credit: ReceiverCreditState;
   /**
-   * The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in
-   * silence.
+   * The gap at the expected PSN has been reported, or its packet was refused with an RNR NAK: later packets are dropped
+   * silently.
    */
   #nakSent = false;
   readonly #buffered = new RocePacket();
@@ -90,7 +90,7 @@ export class Responder {
     this.#reset(0);
   }
 
-  /** Entering ERR: answers to what was executed still leave; a receive WQE in use is flushed. */
+  /** Entering ERR: answers to executed requests are still sent; a receive WQE in use is flushed. */
   flush(): void {
     this.credit.reset();
     this.#reassembler.endMessage();
@@ -143,10 +143,10 @@ export class Responder {
     this.#parts.scheduling.schedule();
   }
 
-  /** Executes what selective repeat has kept after a gap that is now filled. */
+  /** Executes packets that selective repeat has buffered after a gap that is now filled. */
   #executeBuffered(filledGap: boolean): void {
     for (;;) {
-      if (this.#parts.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
+      if (this.#parts.attributes.state === QPS_ERR) return; // Nothing is executed after an error of any kind.
       const before = this.expectedPsn;
       const buffered = this.#acknowledger.isRefusing ? undefined : this.#recovery.takeBuffered(before);
       if (buffered === undefined) break;
@@ -175,7 +175,7 @@ export class Responder {
       if (this.#acknowledger.isRefusing) return;
     }
     if (!this.#recovery.reportsGaps) {
-      // The peer's rate control waits for the echo, gap or not.
+      // The peer's rate control waits for the echo, also during a gap.
       if (!this.intEcho.isPending) return;
       this.#acknowledger.acknowledge();
       this.#parts.scheduling.schedule();
@@ -203,8 +203,8 @@ export class Responder {
     this.#parts.host.counters[COUNTER.duplicate_request]++;
     const { kind } = packet.info;
     if (kind === op.OP_READ_REQUEST || kind === op.OP_ATOMIC) this.#replay(packet);
-    // AckReq or not: a retransmitting peer does not know what has arrived, and the packet with AckReq may be the one
-    // that is always lost.
+    // Also without AckReq: a retransmitting peer does not know which packets have arrived, and the one with AckReq may
+    // be lost each time.
     else this.#acknowledger.acknowledge();
     this.#parts.scheduling.schedule();
   }
@@ -247,7 +247,7 @@ export class Responder {
     if (packet.ackReq) this.#acknowledger.acknowledge();
     if (verdict !== PLACED_LAST) return;
     this.msn = psnAdd(this.msn, 1);
-    // Class J: a key that cannot be invalidated is an error of ours alone. The data is placed and acknowledged, the QP
+    // Class J: a key that cannot be invalidated is a local error only. The data is placed and acknowledged, and the QP
     // stops.
     if (!reassembler.complete(packet)) this.#parts.lifecycle.enterError(true);
   }

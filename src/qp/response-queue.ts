@@ -1,6 +1,6 @@
 /**
- * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. And the
- * records of the READs and atomics it executed last, from which a repeated request is answered again (IBTA vol. 1
+ * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. Also the
+ * records of the last executed READs and atomics, from which a repeated request is answered again (IBTA vol. 1
  * §9.7.5.1.2, "responder resources").
  */
 
@@ -87,7 +87,7 @@ export class ResponseJob {
   }
 }
 
-/** Bounded by what was agreed, but holds no more than was ever needed: many queue pairs are never read from. */
+/** Bounded by the agreed number, but grows only as needed: many queue pairs never receive a READ. */
 export class ResponseQueue {
   #ring: ResponseJob[] = [];
   #head = 0;
@@ -101,7 +101,7 @@ export class ResponseQueue {
     this.#capacity = maxDestRdAtomic + replaysMax;
   }
 
-  /** Reserves room for that many original requests at a time; never less than there was, because some may wait. */
+  /** Reserves space for that many original requests at a time. It never shrinks, because some requests may wait. */
   resize(maxDestRdAtomic: number): void {
     this.#capacity = Math.max(this.#capacity, maxDestRdAtomic + this.#replaysMax);
   }
@@ -173,7 +173,7 @@ export class ResponseQueue {
     job.lastPsn = psnAdd(psn, -1);
   }
 
-  /** A free job at place `k`; those from there on move back by one. */
+  /** A free job at index `k`; later jobs move back by one. */
   #open(k: number): ResponseJob {
     if (this.count === this.#ring.length) this.#grow();
     const free = this.#at(this.count);

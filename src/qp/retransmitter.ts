@@ -1,7 +1,7 @@
 /**
  * Reliability of the requester (IBTA vol. 1 §9.7.5, §9.7.6): the retransmission timer, the retries, the wait for a
- * receiver that was not ready, and what the recovery scheme makes of a loss. It decides what is retransmitted and when;
- * the requester sends it.
+ * receiver that was not ready, and the reaction of the recovery scheme to a loss. It decides which packets are
+ * retransmitted and when; the requester sends them.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -136,7 +136,7 @@ export class Retransmitter {
     if (timed.dueNs < before) this.#deadlineChanged();
   }
 
-  /** The window may have shrunk since, so that no packet requested an acknowledgement: then time decides. */
+  /** The window may have shrunk since then, so that no packet requested an acknowledgement: then the timer decides. */
   blocked(now: number): void {
     if (this.#ackDeadlineNs === NEVER && this.#out.inFlight > 0) this.#armAckTimer(now);
   }
@@ -176,7 +176,7 @@ export class Retransmitter {
     const { unacked, newPsn } = this.#out;
     if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.recovery.onTrimmed(psn)) return;
     this.#parts.host.counters[COUNTER.trim_nak_received]++;
-    // The answers to a READ are paced by who sends them.
+    // The sender of READ responses paces them.
     const isOurs = this.#out.kindOf(this.#out.find(psn, this.#out.head)) === KIND_DATA;
     if (isOurs) this.#parts.congestion.control.rate.onTrimmed(this.#parts.link.mtuBytes, now);
     this.rtt.cancel();

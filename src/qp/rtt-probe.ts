@@ -1,14 +1,13 @@
 /**
  * Measures round trips for rate controls that use them: from sending a packet that requests an acknowledgement until it
- * is acknowledged. At least `sampleBytes` of data lie between two such packets, and none of them was sent twice (Karn's
- * rule). With 0 one packet is measured in a round trip: the next one is the first that leaves after the last one was
- * acknowledged.
+ * is acknowledged. Two such packets are at least `sampleBytes` of data apart, and neither was retransmitted (Karn's
+ * rule). With 0, one packet per round trip is measured: the first that leaves after the previous one was acknowledged.
  */
 
 import { psnDiff } from '../packet/psn.js';
 
 export interface RttProbe {
-  /** A packet of so many new bytes should ask for an acknowledgement, so that it can be measured. */
+  /** A packet with this many new bytes should request an acknowledgement, so that it can be measured. */
   isDue(bytes: number): boolean;
   onSent(psn: number, bytes: number, asksForAnswer: boolean, now: number): void;
   /** Returns the round trip of the newest packet among it in nanoseconds, or -1 if there is none. */

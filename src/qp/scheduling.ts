@@ -1,4 +1,4 @@
-/** What a queue pair asks of the schedules of its NIC: a turn to send, now or when its pacer opens, and a timer. */
+/** Requests of a queue pair to the schedulers of its NIC: to send, now or when its pacer opens, and a timer. */
 
 import type { Paced, QpHost, Schedulable } from './host.js';
 

@@ -1,7 +1,6 @@
 /**
- * Turns SEND and WRITE messages into packets (IBTA vol. 1 §9.7.2, §9.7.3.1). A packet is made from the work request
- * each time it is sent, first or again: nothing is kept for retransmission. Reliable and unreliable connections differ
- * only in the opcodes.
+ * Turns SEND and WRITE messages into packets (IBTA vol. 1 §9.7.2, §9.7.3.1). Each transmission and retransmission makes
+ * the packet from the work request: no copy is kept. Reliable and unreliable connections differ only in the opcodes.
  */
 
 import { COUNTER } from '../memory/ring/counters.js';
@@ -76,12 +75,12 @@ export class Segmenter {
   readonly #source = new SgeCursor();
   #resolved = -1;
   readonly wqe = new SendWqe();
-  /** Packets that are to be sent after the next one, where data packets say so. */
+  /** Packets to be sent after the next one, if data packets announce that number. */
   wanted = 0;
   /**
-   * The next packet may have its data from memory of several threads without a copy, if no peer can write them. Only
-   * where the request completes after its sending, and not where it is retransmitted: a program that changes what it
-   * has posted loses a packet, and its copy arrives.
+   * The next packet may send data from memory of several threads without a copy, if no peer can write to it. Only if
+   * the request completes after its sending, and not for retransmissions. If a program changes posted data, the packet
+   * is lost and its retransmission arrives.
    */
   trustsProgram = false;
 

@@ -1,17 +1,17 @@
 /**
- * Arbitrates between queue pairs that send to one socket, where it is too small for all of them at once. A queue pair
- * sends a burst, and the next one waits until the socket has room for a burst again: network adapters arbitrate in
- * bursts as well. So a peer answers bursts and not packets, a queue pair is in the cache for all of a burst, and there
- * are never more packets in flight than the socket holds.
+ * Arbitrates between queue pairs that send to one socket which is too small for all of them at once. A queue pair sends
+ * a burst; the next one waits until the socket has space for another burst. Hardware NICs also arbitrate in bursts. So
+ * a peer answers bursts instead of packets, the state of a queue pair stays in the cache for a whole burst, and packets
+ * in flight never exceed the capacity of the socket.
  *
- * A share is a number of packets, those of one burst. A flow that has used all of its share is served again in the
- * order of requests. One that has some of it left, or has had no share since the first in that order, goes ahead: a
- * queue pair that sends little does not wait for all those that send much, and none gets more than one share in a round
- * (in the manner of FQ-CoDel's new and old flows, RFC 8290 §4.2).
+ * A share is the packets of one burst. A flow that has used its whole share is served again in the order of requests. A
+ * flow that has a part left, or has had no share since the first in that order, goes first. So a queue pair that sends
+ * little does not wait for all busy ones, and none gets more than one share in a round (in the manner of FQ-CoDel's new
+ * and old flows, RFC 8290 §4.2).
  *
- * Invariant: `taken` is the sum of what the flows hold: packets in flight, and what is left of their bursts. A flow
- * that waits is woken as soon as there is room, because room only comes by `hold`, `release` and
- * {@link SendArbiter.grant}. No flow holds room without packets in flight: a burst ends when there is nothing to send.
+ * Invariant: `taken` is the sum over all flows of packets in flight and the rest of their bursts. A waiting flow is
+ * woken as soon as there is space, because only `hold`, `release` and {@link SendArbiter.grant} free space. No flow
+ * holds space without packets in flight: a burst ends when there is nothing to send.
  */
 
 /**
@@ -19,10 +19,12 @@
  * the next one.
  */
 export const BURST_PACKETS_MIN = 16;
-/** And of the longest: two such. Longer ones gain little more (docs/performance.md, "A thousand queue pairs"). */
+/**
+ * Packets of the longest burst: twice as many. Longer ones gain little (docs/performance.md, "A thousand queue pairs").
+ */
 const BURST_PACKETS_MAX = 32;
 /**
- * Bursts at a time for which the socket must have room before they get longer than the shortest: some are sent while
+ * The socket must have space for this many bursts before they become longer than the shortest: some are sent while
  * others are answered.
  */
 const BURSTS_AT_A_TIME = 8;
@@ -71,18 +73,18 @@ class FlowFifo {
   }
 }
 
-/** Independent of what others were announced. */
+/** Independent of announcements to other queue pairs. */
 export class SendArbiter {
   readonly limitPackets: number;
   /** Packets of a burst, 16 to 32. */
   readonly burstPackets: number;
-  /** All that send to the socket, also those with another announced number. */
+  /** All flows to the socket, also those with another announced number. */
   readonly flows: FlowCount;
-  /** How many of them have this arbiter. */
+  /** How many of them use this arbiter. */
   members = 0;
   #taken = 0;
   #shares = 0;
-  /** Those who have something of their share left, or have had none for longer than the first in the other FIFO. */
+  /** Flows that have a part of their share left, or have waited longer than the first in the other FIFO. */
   readonly #newFlows = new FlowFifo();
   readonly #oldFlows = new FlowFifo();
 
@@ -97,7 +99,7 @@ export class SendArbiter {
     return this.#taken;
   }
 
-  /** There is room for one more burst in the part of the socket that is due to the members. */
+  /** The members' part of the socket has space for one more burst. */
   get #hasRoom(): boolean {
     const part = Math.floor((this.limitPackets * this.members) / Math.max(1, this.flows.count));
     return this.#taken + this.burstPackets <= Math.max(this.burstPackets, part);

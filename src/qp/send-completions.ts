@@ -36,14 +36,14 @@ export class SendCompletions {
     sendCq.complete(cqe);
   }
 
-  /** The oldest element fails with a cause of its own, other than a flush. */
+  /** The oldest element fails with an error other than a flush. */
   completeInError(index: number, status: number, vendorError = 0): void {
     this.#options.host.counters[COUNTER.req_cqe_error]++;
     this.complete(index, status, vendorError);
   }
 
   /**
-   * The oldest element meets a local error, which stops the send queue alone: state SQE, receives go on (IBTA
+   * The oldest element meets a local error, which stops only the send queue: state SQE, receives continue (IBTA
    * §10.3.1.6).
    */
   stop(status: number): void {

@@ -1,4 +1,4 @@
-/** What requester and completer of a reliable connection share; each field has one writer. */
+/** State that requester and completer of a reliable connection share; each field has one writer. */
 
 import type { SendQueue } from '../memory/ring/work-queue.js';
 import { AckRequestPolicy } from './ack-request-policy.js';

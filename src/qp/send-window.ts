@@ -37,7 +37,7 @@ export class SendWindow {
   }
 
   /**
-   * An arbiter decides, or something is left of the last burst: {@link settle} has to follow each change of what is in
+   * An arbiter decides, or the last burst has a rest: {@link settle} has to follow each change of the packets in
    * flight.
    */
   get isArbitrating(): boolean {
@@ -52,7 +52,7 @@ export class SendWindow {
     const window = this.#packetsNow(now);
     const { inFlightLimit } = this.#link;
     if (!inFlightLimit.isArbitrated || inFlight >= window) return window;
-    // The last packet of a burst asks for an answer, as that of a window does.
+    // The last packet of a burst requests an acknowledgement, like that of a window.
     return Math.min(window, inFlight + inFlightLimit.burstPackets(this.#wake));
   }
 
@@ -74,7 +74,7 @@ export class SendWindow {
     this.#link.inFlightLimit.endBurst();
   }
 
-  /** Something was sent, acknowledged or given up: what is in flight counts against what the peer's socket can hold. */
+  /** Packets were sent, acknowledged or abandoned: those in flight count against the capacity of the peer's socket. */
   settle(): void {
     if (this.#link.isConnected && this.isArbitrating) {
       this.#link.inFlightLimit.settle(this.#out.inFlight, this.#retransmitter.isSilent);

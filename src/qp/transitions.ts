@@ -43,7 +43,7 @@ const UC_RUNNING_OPTIONAL =
 const RUNNING_OPTIONAL = UC_RUNNING_OPTIONAL | QP_ATTR_MIN_RNR_TIMER | QP_ATTR_TOTAL_TIMEOUT;
 
 export const RC_TRANSITIONS: TransitionTable = new Map([
-  // The scheme is ours to say before a connection manager takes the queue pair to RTR.
+  // The program may set the scheme before a connection manager moves the queue pair to RTR.
   [transitionKey(QPS_RESET, QPS_INIT), { required: INIT_ATTRIBUTES, optional: QP_ATTR_RECOVERY }],
   [transitionKey(QPS_INIT, QPS_INIT), { required: 0, optional: INIT_ATTRIBUTES | QP_ATTR_RECOVERY }],
   [

@@ -1,4 +1,4 @@
-/** What reliable and unreliable connections differ in, and the parts that both are built on. */
+/** The differences between reliable and unreliable connections, and the parts that both use. */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
 import type { RocePacket } from '../packet/roce.js';

@@ -11,7 +11,7 @@ import type { QueuePairParts } from './transport.js';
 type Parts = Pick<QueuePairParts, 'host' | 'attributes' | 'link'>;
 
 const REPORTS_FIRST = 64;
-/** What does not fit is found missing as what was lost is. */
+/** A report that does not fit is dropped; the packet is then recovered like a lost one. */
 const REPORTS_MAX = SELECTIVE_SPAN;
 
 export class TrimReports {

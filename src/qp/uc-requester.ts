@@ -90,7 +90,7 @@ export class UcRequester {
       }
     }
     if (!this.#segmenter.holds(this.#sq.consumer)) {
-      this.#fail(STATUS_LOC_PROT_ERR); // Its region went away between two packets.
+      this.#fail(STATUS_LOC_PROT_ERR); // Its region was deregistered between two packets.
       return false;
     }
     this.#emitPacket(batch, now);

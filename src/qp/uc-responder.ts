@@ -1,7 +1,6 @@
 /**
  * The receiving half of an unreliable connection (IBTA vol. 1 §9.8.2.2): a message whose packets all arrive in order is
- * delivered, any other is dropped whole and in silence. Whatever the PSN, the first packet of a message begins a new
- * one.
+ * delivered, any other is dropped silently as a whole. The first packet of a message begins a new one with any PSN.
  *
  * A receive WQE that an unfinished message took serves the next one.
  */
@@ -21,7 +20,7 @@ export class UcResponder {
   readonly #reassembler: Reassembler;
   expectedPsn = 0;
   msn = 0;
-  /** What arrives belongs to a message that was dropped: the next one begins with a FIRST or ONLY packet. */
+  /** Arriving packets belong to a message that was dropped: the next one begins with a FIRST or ONLY packet. */
   #dropping = false;
 
   constructor(parts: QueuePairParts) {
@@ -77,7 +76,7 @@ export class UcResponder {
     } else if (verdict === REFUSED) this.#refuse();
   }
 
-  /** That our own receive buffer is not there is our error: the queue pair stops. */
+  /** A missing receive buffer is a local error: the queue pair stops. */
   #refuse(): void {
     const { refusedSyndrome, refusedStatus, receives } = this.#reassembler;
     if (refusedSyndrome !== NAK_REMOTE_OPERATION) {

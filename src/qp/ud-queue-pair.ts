@@ -260,8 +260,8 @@ function isControlled(qkey: number): boolean {
 }
 
 /**
- * The IP header of the datagram as far as it is known, in the 40 bytes that verbs give to it: IPv6 as is, IPv4 in the
- * last 20.
+ * The IP header of the datagram as far as it is known, in the 40 bytes that verbs reserve for it: IPv6 as is, IPv4 in
+ * the last 20.
  */
 function writeGrh(grh: Uint8Array, datagram: RxDatagram): void {
   grh.fill(0);

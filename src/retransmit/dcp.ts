@@ -1,29 +1,28 @@
 /**
- * Recovery by what switches cut, in the manner of DCP (Li et al., "Revisiting RDMA Reliability for Lossy Fabrics",
- * SIGCOMM 2025). Nothing is concluded: a packet is lost when its header comes back, and then that packet is sent again,
- * and no other.
+ * Recovery by trimmed packets, in the manner of DCP (Li et al., "Revisiting RDMA Reliability for Lossy Fabrics",
+ * SIGCOMM 2025). Losses are not inferred: a packet is lost when its header returns, and only that packet is
+ * retransmitted.
  *
- *   - A switch cuts what finds its queue full to its header and sends that on in a control queue, which must lose
- *     nothing ("switch": {"trim": {}}). The receiver returns the header, and the sender puts the packet into its queue
- *     of what is to be sent again. A cut READ response arrives at the end that has asked, which asks for that part
- *     again.
- *   - The receiver says nothing of gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are
- *     cumulative. So packets may take all entropies in turn, and one that is late is never sent twice.
- *   - Only when a header is lost itself the timeout of the queue pair ends the wait, and then everything unacknowledged
- *     is sent again. It is coarse, since no loss that a switch knows of needs it.
+ * - A switch trims a packet whose queue is full to its header, and forwards that in a control queue, which must be
+ *   lossless ("switch": {"trim": {}}). The receiver returns the header, and the sender queues the packet for
+ *   retransmission. A trimmed READ response arrives at the requester, which requests that part again.
+ * - The receiver does not report gaps: no NAK, no bitmap, no inference from order or time. Acknowledgements are
+ *   cumulative. So packets may take all entropies in turn, and a late packet is never retransmitted.
+ * - Only the loss of a header is recovered by the timeout of the queue pair: then all unacknowledged packets are
+ *   retransmitted. The timeout is coarse, because no loss that a switch reports needs it.
  *
- * So of a lossy link with cut probability p the sender sends 1 / (1 - p) packets for each that counts. What loses no
- * header is a control queue with a share of the link that is large enough: with N senders at line rate into one port,
- * data packets r times as long as headers on the link, and control and data served in the ratio w to 1, the port serves
- * 1 / (1 + w) of a link of data, cuts the rest of N, and
+ * So with trim probability p the sender sends 1 / (1 - p) packets for each delivered one. No header is lost if the share
+ * of the control queue is large enough. With N senders at line rate into one port, data packets r times as long as
+ * headers on the link, and control and data served in the ratio w to 1, the port serves 1 / (1 + w) of a link of data,
+ * trims the rest of N, and
  *
  *     (N - 1 / (1 + w)) / r <= w / (1 + w),   that is   w >= (N - 1) / (r - N)   for N < r,
  *
  * keeps the control queue short. Strict priority, the default of the switch, is w without bound.
  *
- * It deviates in this: DCP writes each packet where its own address says, and counts the packets of each message, since
- * there every packet has an address and the number of its message. Here what is ahead of a gap stands in the store of
- * selective repeat and is executed in order, so a message is complete when its last packet is.
+ * One deviation: in DCP every packet has an address and the number of its message; the receiver writes it to that
+ * address, and counts the packets of each message. Here packets ahead of a gap are buffered in the store of selective
+ * repeat and executed in order, so a message is complete when its last packet is.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
@@ -43,9 +42,9 @@ import { defineRecovery, LOSS_REPORTED, NO_REWIND } from './recovery.js';
 import { SelectiveRepeatReceiver } from './selective-repeat.js';
 
 const DCP_TABLE = {
-  /** At least two: switches cut packets of connections that say they have several. */
+  /** At least two: switches trim packets of connections that announce several. */
   paths: { default: 64, min: 2, max: ENTROPIES_MAX, whole: true, agreed: true },
-  /** 0: all packets take the first, as ECMP has it; 1: all in turn. */
+  /** 0: all packets take the first, as with ECMP; 1: all in turn. */
   choice: { default: CHOICE_SPRAY, min: CHOICE_ECMP, max: CHOICE_SPRAY, whole: true },
 } as const satisfies ParameterTable;
 

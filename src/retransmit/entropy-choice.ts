@@ -1,11 +1,11 @@
 /**
  * Which entropy value the next packet carries, for schemes that spread one connection over many paths. It is an index
- * of a UDP source port, from which switches choose a path: several values may share one, and nobody here knows the
- * network.
+ * of a UDP source port, from which switches choose a path: several values may share one, because endpoints do not know
+ * the network.
  */
 
 /**
- * Chooses one of a fixed number of entropies, from what became of earlier packets. Every method but `next` may do
+ * Chooses one of a fixed number of entropies, from the outcomes of earlier packets. Every method except `next` may do
  * nothing.
  */
 export abstract class EntropyChoice {
@@ -15,21 +15,21 @@ export abstract class EntropyChoice {
   onGood(_way: number, _now: number): void {}
   /** A packet of `entropy` has arrived, and a switch has marked it CE. */
   onMarked(_way: number): void {}
-  /** A switch has cut a packet of `entropy`. */
+  /** A switch has trimmed a packet of `entropy`. */
   onTrimmed(_way: number): void {}
   /** A packet of `entropy` counts as lost. */
   onLost(_way: number): void {}
   onTimeout(_now: number): void {}
 }
 
-/** One entropy value for all packets: what ECMP gives a connection. */
+/** One entropy value for all packets, as with ECMP. */
 export class SingleEntropy extends EntropyChoice {
   override next(): number {
     return 0;
   }
 }
 
-/** All entropies in turn, whatever becomes of the packets: oblivious spraying. */
+/** All entropies in turn, independent of outcomes: oblivious spraying. */
 export class RoundRobinEntropies extends EntropyChoice {
   readonly #entropies: number;
   #next = 0;

@@ -1,8 +1,8 @@
 /**
- * Go-back-0: what the first RoCE NICs did (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016, §4.1). A
- * gap at PSN i inside a message that began at PSN s makes the receiver drop the message and expect s again; the sender
- * restarts the whole message. When a message is longer than the distance between losses it never completes: the
- * livelock.
+ * Go-back-0: the scheme of the first RoCE NICs (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016,
+ * §4.1). A gap at PSN i inside a message that began at PSN s makes the receiver drop the message and expect s again;
+ * the sender restarts the whole message. When a message is longer than the distance between losses it never completes:
+ * the livelock.
  */
 
 import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';

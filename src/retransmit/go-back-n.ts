@@ -1,5 +1,5 @@
 /**
- * Go-back-N: the rule of the InfiniBand transport (IBTA vol. 1 §9.7.5) and the only scheme standard peers speak. The
+ * Go-back-N: the rule of the InfiniBand transport (IBTA vol. 1 §9.7.5) and the only scheme of standard peers. The
  * receiver drops everything after a gap and names the missing PSN; the sender resumes there.
  */
 

@@ -2,13 +2,13 @@
  * IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): selective repeat for networks without
  * pauses, with two additions (§3.1, §3.2).
  *
- *   - BDP-FC: at most the packets of a bandwidth-delay product are in flight, a fixed number.
- *   - Two timeouts: RTO_low while at most N packets are in flight, when a NACK may never come and a repetition costs
- *     little; else RTO_high, which is the longest round trip with all buffers on the way full.
+ * - BDP-FC: at most the packets of a bandwidth-delay product are in flight, a fixed number.
+ * - Two timeouts: RTO_low while at most N packets are in flight, when a NACK may never arrive and a retransmission is
+ *   cheap; else RTO_high, which is the longest round trip with all buffers on the path full.
  *
  * The receiver reports gaps as selective repeat does. READ responses are covered as well: their requester sees the gap,
  * and requests what is missing. The cap is the paper's for 40 Gb/s and packets of 1 KB. Its timeouts, 100 us and 320
- * us, suit that network and no pair of processes: by default RTO_high is the local ACK timeout of the queue pair, and
+ * us, suit that network, not a pair of processes: by default RTO_high is the local ACK timeout of the queue pair, and
  * RTO_low 5/16 of it, which is the paper's ratio.
  */
 

@@ -1,9 +1,9 @@
 /**
  * Selective repeat from one pool of bitmaps, in the manner of MELO (Lu et al., "Memory Efficient Loss Recovery for
  * Hardware-based Transport in Datacenter", APNet 2017): a connection holds a bitmap only while it has a gap. Without
- * one it drops what is ahead of the gap and sends the standard NAK, so its peer goes back. The paper has about 64 KB in
- * total; a bitmap here is 128 bytes (1,024 packets), so 512 of them. Packets ahead are kept and executed in order, as
- * with selective repeat, not written to host memory. The pool belongs to the NIC.
+ * one it drops packets ahead of the gap and sends the standard NAK, so its peer goes back. The paper has about 64 KB in
+ * total; a bitmap here is 128 bytes (1,024 packets), so 512 of them. Packets ahead are buffered and executed in order,
+ * as with selective repeat, not written to host memory. The pool belongs to the NIC.
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';

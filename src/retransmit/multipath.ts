@@ -1,19 +1,18 @@
 /**
- * One connection over many paths: each packet has a UDP source port, its entropy, of its own, so that the switches of a
- * network with equal paths spread the packets of one queue pair over all of them. What Ultra Ethernet and MRC do, from
- * parts that are here; compatible with neither.
+ * One connection over many paths: each packet has its own UDP source port, its entropy, so that the switches of a
+ * network with equal paths spread the packets of one queue pair over all of them. Similar to Ultra Ethernet and MRC,
+ * but compatible with neither.
  *
- *   - Entropies: `paths` source ports from that of the flow on. `choice` says which the next packet takes: 0 one for
- *     all (ECMP), 1 in turn (spraying), 2 REPS, 3 the bitmap of penalties. Acknowledgements and READ responses take
- *     them in turn.
- *   - Feedback: a data packet says in its trailer which entropy it took and when it left; the acknowledgement echoes
- *     both, and whether the packet was marked (packet/int-trailer.ts). SACK says what has arrived, as for selective
- *     repeat; its bitmap grows to 1,024 bits, because one slow path holds back more than 64.
- *   - Losses are judged by time, as RACK does: on many paths order says nothing. A packet that a switch has cut to its
- *     header is known to be lost at once.
- *   - Placement: the receiver keeps what is ahead, in the store of selective repeat, and executes it in order. Messages
- *     of a queue pair keep their order, and what an unauthenticated peer injects is compared before it is written; both
- *     ask for the store. MRC has neither, and writes each packet where its address says.
+ * - Entropies: `paths` source ports from that of the flow on. `choice` selects the next one: 0 one for all (ECMP), 1 in
+ *   turn (spraying), 2 REPS, 3 the bitmap of penalties. Acknowledgements and READ responses take them in turn.
+ * - Feedback: the trailer of a data packet contains its entropy and the time at which it left; the acknowledgement
+ *   echoes both, and whether the packet was marked (packet/int-trailer.ts). SACK reports arrived packets, as for
+ *   selective repeat; its bitmap grows to 1,024 bits, because one slow path delays more than 64.
+ * - Losses are detected by time, as RACK does, because order means nothing on many paths. A packet that a switch has
+ *   trimmed is known to be lost at once.
+ * - Placement: the receiver keeps packets ahead in the store of selective repeat, and executes them in order. Messages
+ *   of a queue pair keep their order, and packets of an unauthenticated peer are compared before they are written; both
+ *   need the store. MRC has neither, and writes each packet where its address says.
  *
  * A port whose source port is fixed, a datagram socket, has one entropy value. Then this is RACK with echoes.
  */
@@ -28,7 +27,7 @@ import { defineRecovery, LOSS_TIMEOUT } from './recovery.js';
 import { RecycledEntropies } from './recycled-entropies.js';
 import { SelectiveRepeatReceiver, selectiveRepeat } from './selective-repeat.js';
 
-/** `choice`: one entropy value, what ECMP makes of a connection. */
+/** `choice`: one entropy value, as with ECMP. */
 export const CHOICE_ECMP = 0;
 /** `choice`: all entropies in turn. */
 export const CHOICE_SPRAY = 1;
@@ -64,7 +63,7 @@ function entropyChoice({ choice, paths, freezeNs }: MultipathParameters): Entrop
   }
 }
 
-/** Losses by time, entropies by what became of packets. */
+/** Losses by time, entropies by the outcomes of packets. */
 export class MultipathSender extends RackSender {
   override readonly wantsEcho = true;
   readonly #parameters: MultipathParameters;

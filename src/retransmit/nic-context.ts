@@ -5,8 +5,8 @@ export class NicContext {
   readonly #instances = new Map<new () => unknown, unknown>();
 
   /**
-   * The NIC's only instance of the class `type`, made by the first call and kept as long as the NIC: a pool or a count
-   * that all connections of the scheme use. The class itself is the key, so that schemes cannot collide.
+   * The NIC's only instance of the class `type`, such as a pool that all connections of the scheme use. The first call
+   * makes it; it lives as long as the NIC. The class itself is the key, so that schemes cannot collide.
    */
   shared<T>(type: new () => T): T {
     let instance = this.#instances.get(type) as T | undefined;

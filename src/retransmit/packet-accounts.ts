@@ -1,14 +1,13 @@
 /**
- * What a sender knows of each packet in flight, for schemes that send only what is missing. The scheme decides when one
- * counts as lost.
+ * The sender's state of each packet in flight, for schemes that retransmit only missing packets. The scheme decides
+ * when one counts as lost.
  */
 
 import { psnAdd } from '../packet/psn.js';
 import { SenderRecovery } from './recovery.js';
 
 /**
- * PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can
- * report.
+ * PSNs that sender and receiver track: as many as the largest SACK bitmap (128 bytes) reports, a power of two.
  */
 export const SELECTIVE_SPAN = 1024;
 /** `psn & SPAN_MASK` is the slot of a PSN in {@link PacketAccounts.state}. */
@@ -18,13 +17,13 @@ export const SPAN_MASK = SELECTIVE_SPAN - 1;
 export const PACKET_OUTSTANDING = 0;
 /** A state of {@link PacketAccounts}: its answer has been placed. */
 export const PACKET_DELIVERED = 1;
-/** A state of {@link PacketAccounts}: to be sent again. */
+/** A state of {@link PacketAccounts}: to be retransmitted. */
 export const PACKET_LOST = 2;
-/** A state of {@link PacketAccounts}: sent again. */
+/** A state of {@link PacketAccounts}: retransmitted. */
 export const PACKET_RESENT = 3;
 /**
- * A state of {@link PacketAccounts}: buffered by the receiver behind a gap, and not executed. It is not sent again, and
- * not done either.
+ * A state of {@link PacketAccounts}: buffered by the receiver after a gap, and not executed. It is neither
+ * retransmitted nor done.
  */
 export const PACKET_SACKED = 4;
 

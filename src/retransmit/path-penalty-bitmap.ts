@@ -1,16 +1,16 @@
 /**
- * The bitmap of the Ultra Ethernet Consortium's htsim: entropies in turn, but one that did badly is passed over, once
- * for each point of its penalty. So a bad entropy is tried again after some rounds, and used again when it has become
- * good; nothing has to probe it.
+ * The bitmap of the Ultra Ethernet Consortium's htsim: entropies in turn, but one with a penalty is skipped, once for
+ * each of its points. So a bad entropy is tried again after some rounds, and used again when it has recovered, without
+ * probes.
  */
 
 import { EntropyChoice, RoundRobinEntropies } from './entropy-choice.js';
 
-/** Points for a mark, a cut packet, and a loss or timeout: those of the model. */
+/** Points for a mark, a trimmed packet, and a loss or timeout: those of the model. */
 const MARK_PENALTY = 1;
 const TRIM_PENALTY = 4;
 const LOSS_PENALTY = 15;
-/** Points that one entropy value can have: it is tried once in so many rounds at least. */
+/** Most points of one entropy value: it is tried at least once in this many rounds. */
 const PENALTY_MAX = 255;
 
 /** Entropies with penalties. */
@@ -24,7 +24,7 @@ export class PathPenaltyBitmap extends EntropyChoice {
     this.#penalties = new Uint8Array(entropies);
   }
 
-  /** Ends: each entropy that is passed over has a point less then. */
+  /** Terminates, because each skipped entropy loses a point. */
   override next(): number {
     for (;;) {
       const entropy = this.#roundRobin.next();

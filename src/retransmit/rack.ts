@@ -1,25 +1,26 @@
 /**
- * RACK-TLP (RFC 8985), from TCP's segments to PSNs: selective repeat that judges losses by time, not by order. For
- * networks that reorder, and for lost repetitions and tails, which order cannot see.
+ * RACK-TLP (RFC 8985), from TCP's segments to PSNs: selective repeat that detects losses by time, not by order. For
+ * networks that reorder, and for lost retransmissions and tails, which order does not reveal.
  *
  *   - RACK (§6.2): a packet is lost when one that was sent later has been delivered, and
  *       sent + RACK.rtt + reo_wnd <= now,   reo_wnd = min(mult * min_RTT / 4, SRTT).
- *     A repetition counts from when it was sent again, so it can be found lost like any other.
+ *     A retransmission counts from the time when it was sent, so its loss is detected like any other.
  *   - reo_wnd (§6.2 step 4): `mult` grows by one in a round trip that shows a spurious retransmission, and is 1 again
- *     after 16 recoveries without one. TCP learns of such repetitions by DSACK; here the sender sees that the answer
- *     came sooner after the repetition than min_RTT: it was to the first copy.
- *   - TLP (§7): after PTO = 2 SRTT without an answer that is due one packet is sent again, so that its answer tells
- *     what else is missing. PTO doubles with each probe until a round trip has been measured (Karn; RFC 6298 §5.7).
+ *     after 16 recoveries without one. TCP learns of these by DSACK. Here the answer arrives sooner after the
+ *     retransmission than min_RTT, so it was for the first copy.
+ *   - TLP (§7): if a requested answer is missing for PTO = 2 SRTT, one packet is retransmitted, so that its answer
+ *     reports the other missing ones. PTO doubles with each probe until a round trip has been measured (Karn; RFC 6298
+ *     §5.7).
  *   - RTO (§6.3): the local ACK timeout of the queue pair, as the last. The oldest packet counts as lost, and of the
  *     others those that are overdue.
  *
  * It deviates in three points. reo_wnd never shrinks to 0 because three packets are ahead (DupThresh): that rule is for
  * networks that do not reorder. TLP sends the oldest packet in flight, not the newest: its answer proves as much,
- * because it was sent last, and a READ is asked for from its beginning. min_RTT is the minimum of the connection, not
- * of the last minutes: too low a value costs repetitions, of which `mult` learns.
+ * because it was sent last, and a READ is requested from its beginning. min_RTT is the minimum of the connection, not
+ * of the last minutes: too low a value costs retransmissions, to which `mult` adapts.
  *
- * The receiver is that of selective repeat. To a receiver that keeps nothing behind a gap everything behind a reported
- * one is sent again.
+ * The receiver is that of selective repeat. If the receiver buffers nothing after a gap, all packets after a reported
+ * one are retransmitted.
  */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
@@ -44,7 +45,7 @@ const PERSIST = 16;
 /** SRTT moves by this part of the difference (RFC 6298 §2). */
 const SRTT_GAIN = 1 / 8;
 
-/** The parameters, which schemes that build on this one have as well. */
+/** The parameters, which derived schemes also have. */
 export const RACK_TABLE = {
   /** The shortest reordering window, as a part of the shortest round trip. 0: order decides. */
   reorderShare: { default: 0.25, min: 0, max: 16 },
@@ -63,7 +64,10 @@ export class RackSender extends PacketAccounts {
   readonly #sentBefore = new Uint32Array(SELECTIVE_SPAN);
   readonly #isRepeated = new Uint8Array(SELECTIVE_SPAN);
   #nowNs = 0;
-  /** Of the delivered packet that was sent last, RACK.segment: its time, its PSN, and what is before it. */
+  /**
+   * Of the delivered packet that was sent last, RACK.segment: its time, its PSN, and the PSN before which everything
+   * was sent earlier.
+   */
   #newestNs = -1;
   #newestPsn = 0;
   #newestBefore = 0;
@@ -207,7 +211,7 @@ export class RackSender extends PacketAccounts {
       return NO_REWIND;
     }
     if (cause === LOSS_DROPPED) {
-      // What was retransmitted less than a round trip ago this report cannot be about.
+      // The report cannot be about packets that were retransmitted less than a round trip ago.
       for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
         const i = psn & SPAN_MASK;
         const state = this.state[i];
@@ -217,12 +221,12 @@ export class RackSender extends PacketAccounts {
       }
       return NO_REWIND;
     }
-    // What the receiver expects next it does not have: it kept that packet and then had to refuse it.
+    // The receiver lacks the packet that it expects next: it buffered that packet and then had to refuse it.
     if (this.state[first & SPAN_MASK] === PACKET_SACKED) this.markLost(first);
     const newest = psnAdd(end, -1);
     const i = newest & SPAN_MASK;
     const rttNs = this.#nowNs - this.#sentNs[i];
-    // A READ that is kept after the gap, or one that an acknowledgement jumps past: a valid time sample, though it is
+    // A READ that is buffered after the gap, or that an acknowledgement jumps past: a valid time sample, though it is
     // not done.
     const isKnown = newest === first || this.state[i] === PACKET_SACKED || this.state[i] === PACKET_DELIVERED;
     if (!isKnown && (this.#isRepeated[i] === 0 || rttNs >= this.#shortestNs)) this.#isEvidence(newest, rttNs);
@@ -278,7 +282,7 @@ export class RackSender extends PacketAccounts {
       this.#persist = PERSIST;
     } else if (hasRecovered && --this.#persist <= 0) this.#mult = 1;
     this.#isSpurious = false;
-    // Answers to what was sent before the probe do not end the wait for its own.
+    // Answers to packets before the probe do not end the wait for its answer.
     if (this.#newestNs >= this.#probedNs || psnDiff(unacked, this.#probedPsn) > 0) this.#probedNs = -1;
     this.#probeDueNs = awaits && unacked !== next && this.#probedNs < 0 ? now + this.#probeTimeoutNs : NEVER;
   }

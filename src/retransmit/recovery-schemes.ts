@@ -55,10 +55,9 @@ export const recoverySchemes = threadLocalSingleton(
 );
 
 /**
- * Adds a recovery scheme, to be named in options from now on. A worker engine and other processes have registries of
- * their own: they load the module that registers it (`openDevice({extensions})`, `--extension`). Throws
- * ERR_ROCE_INVALID_ARGUMENT for a name that is taken or malformed, a bad table of parameters, and a definition without
- * `sender` or `receiver`.
+ * Adds a recovery scheme, so that options can name it. A worker engine and other processes have separate registries:
+ * they load the module that registers it (`openDevice({extensions})`, `--extension`). Throws ERR_ROCE_INVALID_ARGUMENT
+ * for a name that is taken or malformed, a bad table of parameters, and a definition without `sender` or `receiver`.
  */
 export function registerRecovery<const N extends string, const T extends ParameterTable>(
   definition: RecoveryDefinition<N, T>,
@@ -72,7 +71,7 @@ export function recoveryNames(): readonly RecoveryName[] {
 }
 
 /**
- * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not,
+ * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for an unknown scheme or parameter,
  * ERR_ROCE_OUT_OF_RANGE for a value.
  */
 export function recoverySettings(options: RecoveryOptions): RecoverySettings {
@@ -126,7 +125,7 @@ export function agreedParameters(settings: RecoverySettings): Readonly<Record<st
   return Object.fromEntries(Object.entries(values).filter(([key]) => table[key].agreed === true));
 }
 
-/** All recovery schemes, from those that send most again after a loss to those that send least. */
+/** All recovery schemes, ordered from most to fewest retransmissions after a loss. */
 export function recoveryNamesByWaste(): readonly RecoveryName[] {
   const waste = (name: RecoveryName) => {
     const { goesBack, restartsMessages } = senderTraits(name);

@@ -1,7 +1,7 @@
 /**
- * The contract of a loss-recovery scheme. A scheme has two halves, because what a gap means must be agreed by both
- * ends: the sender's half decides what is sent again, the receiver's half what is buffered, forgotten and reported.
- * Queue pairs call the same methods whatever the scheme; the scheme is chosen when the queue pair is connected.
+ * The contract of a loss-recovery scheme. A scheme has two halves, because both ends must agree on the meaning of a
+ * gap. The sender's half decides what is retransmitted. The receiver's half decides what is buffered, dropped and
+ * reported. Queue pairs call the same methods for all schemes; the scheme is chosen when the queue pair is connected.
  *
  * Sender: the requester, for requests and for READ responses it waits for. PSNs in [unacked, next) are outstanding.
  * Receiver: the responder, for requests.
@@ -20,11 +20,11 @@ export const NO_REWIND = -1;
 export const LOSS_REPORTED = 0;
 /** `cause` of `onLoss`: no answer for a whole timeout; earlier conclusions are void. */
 export const LOSS_TIMEOUT = 1;
-/** `cause` of `onLoss`: a NAK without a bitmap: the receiver buffers nothing behind the gap. */
+/** `cause` of `onLoss`: a NAK without a bitmap: the receiver buffers nothing after the gap. */
 export const LOSS_DROPPED = 2;
 
 /**
- * The sender's half. Methods have defaults where those of a scheme that goes back will do. PSNs are 24-bit numbers that
+ * The sender's half. Where a method has a default, it is that of go-back-N. PSNs are 24-bit numbers that
  * wrap.
  */
 export abstract class SenderRecovery {
@@ -34,13 +34,13 @@ export abstract class SenderRecovery {
    */
   abstract readonly goesBack: boolean;
   /**
-   * A reported loss names the first PSN of a message, part of which may have been acknowledged: the receiver has
-   * dropped it. Default false.
+   * A reported loss names the first PSN of a message, which the receiver has dropped. Part of it may have been
+   * acknowledged. Default false.
    */
   readonly restartsMessages: boolean = false;
   /**
-   * The scheme infers losses from what has arrived. Default true. False: a loss is known from a trimmed packet or a
-   * timeout only.
+   * The scheme infers losses from the packets that have arrived. Default true. False: only a trimmed packet or a
+   * timeout reports a loss.
    */
   readonly infersLosses: boolean = true;
   /** Maximum packets in flight that the scheme can account for or allows. 1 to 2^22, the default. */
@@ -50,9 +50,9 @@ export abstract class SenderRecovery {
   reset(_psn: number): void {}
 
   /**
-   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or SACKed; `messageStart`
-   * is the first PSN of the message that holds `first`; `next` the next new PSN; `cause` LOSS_REPORTED, LOSS_TIMEOUT or
-   * LOSS_DROPPED. Returns the PSN at which sending resumes, or NO_REWIND.
+   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or SACKed. `messageStart`
+   * is the first PSN of the message that holds `first`, `next` the next new PSN. `cause` is LOSS_REPORTED, LOSS_TIMEOUT
+   * or LOSS_DROPPED. Returns the PSN at which sending resumes, or NO_REWIND.
    */
   abstract onLoss(first: number, end: number, messageStart: number, next: number, cause: number): number;
 
@@ -60,8 +60,8 @@ export abstract class SenderRecovery {
   markDelivered(_psn: number): void {}
 
   /**
-   * The receiver has buffered the request `psn` behind a gap, as its SACK says. It is not done: the receiver may still
-   * refuse it when its turn comes.
+   * A SACK reports that the receiver has buffered the request `psn` after a gap. It is not done: the receiver may still
+   * refuse it when it executes it.
    */
   markSacked(_psn: number): void {}
 
@@ -105,7 +105,7 @@ export abstract class SenderRecovery {
   // ---- for schemes that spread packets over several entropies
 
   /**
-   * Data packets say which entropy they took, and acknowledgements echo it: the peer must echo (packet/int-trailer.ts).
+   * Data packets contain their entropy, and acknowledgements echo it: the peer must echo (packet/int-trailer.ts).
    * Default false.
    */
   readonly wantsEcho: boolean = false;
@@ -119,8 +119,8 @@ export abstract class SenderRecovery {
   }
 
   /**
-   * An acknowledgement echoes the entropy of the newest data packet, and whether it was marked CE. Follows `onAnswer`.
-   * Untrusted: it may be out of range.
+   * An acknowledgement echoes the entropy of the newest data packet. `marked`: that packet was marked CE. Follows
+   * `onAnswer`. Untrusted: it may be out of range.
    */
   onEcho(_way: number, _isMarked: boolean): void {}
 
@@ -142,7 +142,9 @@ export abstract class SenderRecovery {
   /** From `now` on a requested answer is due. */
   onAwaited(_now: number): void {}
 
-  /** An answer has come. What it says follows: `markDelivered`, `markSacked`, `advance`, `onLoss`. */
+  /**
+   * An answer has arrived. Calls that follow report its content: `markDelivered`, `markSacked`, `advance`, `onLoss`.
+   */
   onAnswer(_now: number): void {}
 
   /**
@@ -156,29 +158,30 @@ export abstract class SenderRecovery {
 
 /** Answer of `onAhead`: drop it; report the gap once. */
 export const AHEAD_NAK = 0;
-/** Answer of `onAhead`: drop it; the message in progress starts over; report its first PSN once. */
+/** Answer of `onAhead`: drop it; the message in progress restarts; report its first PSN once. */
 export const AHEAD_RESTART_MESSAGE = 1;
-/** Answer of `onAhead`: stored; report what is there. */
+/** Answer of `onAhead`: buffered; report the buffered packets. */
 export const AHEAD_BUFFERED = 2;
-/** Answer of `onAhead`: beyond what can be stored; report what is there. */
+/** Answer of `onAhead`: too far ahead to be buffered; report the buffered packets. */
 export const AHEAD_DROPPED = 3;
 
-/** Answer of `onAhead`: it differs from what is stored with this PSN; neither is buffered; report what is there. */
+/**
+ * Answer of `onAhead`: it differs from the buffered packet with this PSN; neither stays; report the buffered packets.
+ */
 export const AHEAD_CONFLICT = 4;
 
 /** `replay` of a receiver: responses from there on are dropped from the queue: the requester requests them again. */
 export const REPLAY_REWIND = 0;
-/** `replay` of a receiver: only these PSNs are wanted; what is queued stays. */
+/** `replay` of a receiver: only these PSNs are wanted; queued responses stay. */
 export const REPLAY_APPEND = 1;
 
-/** The receiver's half. Methods have defaults where those of a scheme that buffers nothing behind a gap will do. */
+/** The receiver's half. Where a method has a default, it is that of a scheme that buffers nothing after a gap. */
 export abstract class ReceiverRecovery {
   /** What happens to queued responses when one is requested again. Default REPLAY_REWIND. */
   readonly replay: typeof REPLAY_REWIND | typeof REPLAY_APPEND = REPLAY_REWIND;
   /**
-   * A READ is executed again from any PSN at which it is repeated: go-back-0 restarts messages that are longer than the
-   * records reach back, and may repeat as one request what it first sent as several, some of which never arrived.
-   * Default false.
+   * A READ is executed again from any PSN at which it is repeated. Go-back-0 needs this: it restarts messages that are
+   * longer than the records reach back, and may repeat several requests as one. Default false.
    */
   readonly restartsReads: boolean = false;
 
@@ -192,8 +195,8 @@ export abstract class ReceiverRecovery {
   readonly reportsGaps: boolean = true;
 
   /**
-   * Forgets what is buffered. An honest peer has at most `windowPackets` packets in flight from now on: what is further
-   * ahead is not from it. 0: nobody is connected.
+   * Discards the buffered packets. From now on an honest peer has at most `windowPackets` packets in flight; packets
+   * further ahead are not from it. 0: no peer is connected.
    */
   reset(_windowPackets: number): void {}
 
@@ -222,7 +225,7 @@ export abstract class ReceiverRecovery {
   }
 
   /**
-   * A packet behind the expected PSN differs from the one that was buffered, and executed, with its PSN. An honest
+   * A packet before the expected PSN differs from the one with its PSN that was buffered and executed. An honest
    * sender repeats the same bytes.
    */
   isConflictingDuplicate(_psn: number, _bytes: Uint8Array, _offset: number, _length: number): boolean {
@@ -250,18 +253,17 @@ export interface BufferedPacket {
 }
 
 /**
- * What a loss rule does to the packets of one direction: one in `period`, K, or each by itself with `probability` p,
- * 0..1.
+ * The packets of one direction that a loss rule drops: every K-th (`period`), or each with `probability` p, 0..1.
  */
 export type LossModel =
   | {
-      /** One packet in this many is lost; retransmissions count, too. */
+      /** One packet in this many is lost; retransmissions count as well. */
       readonly kind: 'regular';
       /** K: every K-th packet is lost. */
       readonly period: number;
     }
   | {
-      /** Each packet by itself. */
+      /** Each packet is lost independently. */
       readonly kind: 'random';
       /** p, 0..1. */
       readonly probability: number;
@@ -289,9 +291,9 @@ export interface RecoveryDefinition<N extends string = string, T extends Paramet
    */
   entropies?(parameters: ParametersOf<T>): number;
   /**
-   * Useful packets / packets sent, 0..1, in closed form: for messages of M = `messagePackets` packets, when W =
-   * `pipelineDepth` packets, a mean, follow a lost one before the sender learns of it. Undefined, or no such method,
-   * where there is no closed form.
+   * Useful packets / packets sent, 0..1, in closed form, for messages of M = `messagePackets` packets. On average W =
+   * `pipelineDepth` packets follow a lost one before the sender learns of the loss. Undefined, or no such method, where
+   * there is no closed form.
    */
   efficiency?(loss: LossModel, messagePackets: number, pipelineDepth: number): number | undefined;
   /**

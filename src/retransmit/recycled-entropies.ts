@@ -1,12 +1,13 @@
 /**
- * REPS (Bonato et al., "REPS: Recycled Entropies for Packet Spraying", 2024, arXiv 2407.21625): an entropy value that
- * brought a packet through unmarked is used again, once. A ring of the last eight such entropies is all there is to
- * remember. With nothing to recycle, entropies are explored.
+ * REPS (Bonato et al., "REPS: Recycled Entropies for Packet Spraying", 2024, arXiv 2407.21625): an entropy value whose
+ * packet arrived unmarked is used again, once. The only state is a ring of the last eight such entropies. With nothing
+ * to recycle, entropies are explored.
  *
- * After a timeout the ring freezes: its entropies are used again and again, in turn, and nothing is explored, because
- * what is explored may be what failed. The first acknowledgement after `freezeNs` thaws it; then a few packets explore.
+ * After a timeout the ring freezes: its entropies are used repeatedly, in turn, and nothing is explored, because an
+ * explored entropy may be the failed one. The first acknowledgement after `freezeNs` thaws it; then a few packets
+ * explore.
  *
- * Exploration is in turn here, not at random as published: this engine has no randomness of its own.
+ * Exploration is in turn here, not at random as published: this engine has no source of randomness.
  */
 
 import { EntropyChoice, RoundRobinEntropies } from './entropy-choice.js';
@@ -25,7 +26,7 @@ export class RecycledEntropies extends EntropyChoice {
   readonly #ring = new Uint16Array(RING_ENTROPIES);
   /** Where the next entropy goes. */
   #head = 0;
-  /** Entropies behind the head that have not been used again. */
+  /** Entropies after the head that have not been reused. */
   #fresh = 0;
   /** Entries that ever held an entropy value. */
   #filled = 0;

@@ -1,14 +1,14 @@
 /**
  * Selective repeat in the manner of IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): the
- * receiver buffers what arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only
- * what is missing. An extension between our own endpoints.
+ * receiver buffers packets ahead of a gap in a bounded store and reports them as a bitmap; the sender retransmits only
+ * missing packets. An extension between our own endpoints.
  *
- * What is buffered is executed when the gap before it is filled, so the store is where an unauthenticated peer that
- * lacks the PSN would aim. It takes only what the window lets the peer have in flight, and no packet wins over another:
- * of two that differ neither is buffered, and the peer sends its own again.
+ * Buffered packets are executed when the gap before them is filled, so an attacker without the exact PSN would target
+ * the store. It accepts only packets within the peer's window. Of two packets that differ neither stays, and the peer
+ * retransmits its own.
  *
- * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when
- * something sent after that second copy was delivered, or at a timeout.
+ * A packet counts as lost once a later one was delivered. A retransmitted packet counts as lost again only when a
+ * packet sent after the retransmission was delivered, or at a timeout.
  */
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
@@ -48,7 +48,7 @@ export class SelectiveRepeatSender extends PacketAccounts {
       const state = this.state[i];
       const lostAgain =
         state === PACKET_RESENT && (cause === LOSS_TIMEOUT || psnDiff(newestDelivered, this.#resentBefore[i]) >= 0);
-      // What the receiver expects next it does not have: it kept that packet and then had to refuse it.
+      // The receiver lacks the packet that it expects next: it buffered that packet and then had to refuse it.
       const refused = state === PACKET_SACKED && psn === first;
       if (state === PACKET_OUTSTANDING || lostAgain || refused) this.markLost(psn);
     }
@@ -86,7 +86,7 @@ class BufferSlot implements BufferedPacket {
   }
 }
 
-/** Buffers what comes behind a gap: as many packets as the peer may have in flight, {@link SELECTIVE_SPAN} at most. */
+/** Buffers packets after a gap: as many as the peer may have in flight, {@link SELECTIVE_SPAN} at most. */
 export class SelectiveRepeatReceiver extends ReceiverRecovery {
   override readonly replay = REPLAY_APPEND;
   readonly #slots: BufferSlot[] = Array.from({ length: SELECTIVE_SPAN }, () => new BufferSlot());
@@ -116,8 +116,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
         this.#count--;
         return AHEAD_CONFLICT;
       }
-      // Of two lengths of a READ the smaller: it skips no PSN of another request, and what is missing will be
-      // requested.
+      // The smaller of two lengths of a READ: it skips no PSN of another request, and the rest will be requested.
       if (!asksForLess(bytes, offset, slot.bytes, 0)) return AHEAD_BUFFERED;
     }
     if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);
@@ -174,7 +173,7 @@ export const selectiveRepeat = defineRecovery({
   summary: 'retransmits only missing packets; the receiver stores the others',
   parameters: {},
   usesSack: true,
-  /** What is lost is retransmitted, and nothing else: 1 - 1/K, or 1 - p. */
+  /** Only lost packets are retransmitted: 1 - 1/K, or 1 - p. */
   efficiency: (loss) => 1 - (loss.kind === 'regular' ? 1 / loss.period : loss.probability),
   sender: () => new SelectiveRepeatSender(),
   receiver: () => new SelectiveRepeatReceiver(),

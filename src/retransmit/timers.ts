@@ -26,5 +26,5 @@ export function growingTimeoutNs(baseNs: number, silentNs: number, totalNs: numb
   return Math.max(baseNs, Math.min(baseNs + silentNs, totalNs * LONGEST_SHARE, totalNs - silentNs));
 }
 
-/** `rnr_retry` 7 means without end. */
+/** `rnr_retry` 7 means no limit. */
 export const RNR_RETRY_INFINITE = 7;

@@ -4,14 +4,14 @@ import { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
 import { MemoryDevice } from './disk/memory-device.js';
 import { NbdDevice } from './nbd/nbd-device.js';
 
-/** What is said of a disk in a file, and of no other. All fields are optional. */
+/** Options that only a disk in a file has. All are optional. */
 export type FileBackendOptions = Omit<FileDeviceOptions, 'path' | 'sizeBytes'>;
 
 /**
  * Opens a backend. `sizeBytes` is needed for memory, creates a missing file, and must match an existing one; the size
  * of an NBD export is the server's. Notices of a disk in a file go to `onNotice` of `options`. Rejects with
- * ERR_ROCE_MALFORMED for a malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT
- * where it, or another option, cannot be chosen, and as the backends do.
+ * ERR_ROCE_MALFORMED for a malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT if
+ * the backend does not take the size or another option, and as the backends do.
  */
 export async function openBackend(
   spec: string,

@@ -5,7 +5,7 @@ import { Resource } from './resource.js';
 
 /** The destination of UD messages (`ibv_ah`), made by {@link ProtectionDomain.createAh}. */
 export class AddressHandle extends Resource {
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
   readonly #pd: ProtectionDomain;
 

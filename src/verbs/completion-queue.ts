@@ -21,7 +21,7 @@ import { completionOf, type DirectCompletion, DirectCompletions, EVENT_LOOP_TURN
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
 
-/** The program's own mark of a work request; its completion carries it, too. */
+/** The program's own mark of a work request, which its completion carries. */
 export type WrId = number | bigint;
 
 /**
@@ -53,7 +53,7 @@ export interface WorkCompletion {
   readonly vendorError: number;
 }
 
-/** Describes a failure in one line, in the words of `ibv_wc_status_str`. */
+/** Describes a failure in one line, with the text of `ibv_wc_status_str`. */
 export function describeCompletion(wc: WorkCompletion): string {
   return `${wc.opcode} wr_id ${wc.wrId} on QP 0x${wc.qpn.toString(16)}: ${statusText(wc.status)} (${wc.status})`;
 }
@@ -64,7 +64,7 @@ export function checkCompletion(wc: WorkCompletion): WorkCompletion {
   throw completionError(wc);
 }
 
-/** ERR_ROCE_COMPLETION for a work request that failed. `detail`: what the caller knows besides. */
+/** ERR_ROCE_COMPLETION for a work request that failed. `detail`: further information of the caller. */
 export function completionError(wc: WorkCompletion, peerIsGone = false, detail?: string): RoceError {
   const gone = peerIsGone ? '; the peer process is gone' : '';
   const more = detail === undefined ? '' : `; ${detail}`;
@@ -82,15 +82,15 @@ const HINTS: { readonly [N in WcStatusName]?: string } = {
   RNR_RETRY_EXC_ERR: 'the peer has no receive posted',
 };
 
-/** Takes the completions of a queue as they come. */
+/** Called with the completions of a queue as they arrive. */
 export interface CompletionServer {
   readonly batch?: number;
-  /** What it throws ends the serving. */
+  /** An exception of it ends the serving. */
   onCompletion(wc: WorkCompletion): void;
   onFailure(error: Error): void;
 }
 
-/** What {@link CompletionQueue.wait} takes. */
+/** Options of {@link CompletionQueue.wait}. */
 export interface CompletionWaitOptions extends WaitOptions {
   /** Only solicited receives and errors count. Default false. */
   readonly solicitedOnly?: boolean | undefined;
@@ -238,7 +238,7 @@ export class CompletionQueue extends Resource {
     for (;;) {
       if (EVENT_LOOP_TURNS.isDue) await EVENT_LOOP_TURNS.next();
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
-      // Armed first: what comes after the look wakes us, what came before it is seen.
+      // Armed first: later completions wake the waiter, earlier ones are found by the check.
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
       if (solicitedOnly && this.#failure === undefined ? ring.holdsSolicited : this.#fill > 0) return;
       if (this.#failure !== undefined) throw this.#failure;
@@ -293,8 +293,8 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Gives every completion to `server`, from the next microtask on, in place of waiting and iterating: without a
-   * promise and an iterator's step for each. Once the queue is closed, nothing more is given. @internal
+   * Gives every completion to `server`, from the next microtask on, instead of waiting and iterating, without a promise
+   * and an iterator's step for each. After the queue is closed, no more are given. @internal
    */
   serve(server: CompletionServer): void {
     this.#server = server;

@@ -8,7 +8,7 @@ import { type EndpointServer, type EndpointServerOptions, serveEstats } from './
 import { Estats } from './estats/estats.js';
 import type { EndpointIdentity } from './estats/snapshot.js';
 
-/** How the telemetry of a device is served, besides its control socket. */
+/** How the telemetry of a device is served, in addition to its control socket. */
 export interface EstatsOptions {
   /**
    * `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to all that can connect. Default: not

@@ -38,7 +38,7 @@ import type { DeviceSecurity } from './security.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 import { TypedEvents } from './typed-events.js';
 
-/** What a device can do, as `ibv_query_device` and `ibv_query_port` say. */
+/** Capabilities of a device, as from `ibv_query_device` and `ibv_query_port`. */
 export interface DeviceAttributes {
   /** The IP address it was opened on: its GID. */
   readonly address: IpAddress;
@@ -48,17 +48,17 @@ export interface DeviceAttributes {
   readonly sourcePort: number | 'flow';
   /** Largest path MTU in bytes. */
   readonly pathMtuMax: number;
-  /** Packets of 4 KiB that the receive buffer holds: what a peer may have in flight. */
+  /** Packets of 4 KiB that the receive buffer holds, and so a peer may have in flight. */
   readonly receiveBudgetPackets: number;
 }
 
-/** Async events (`ibv_event_type`) and what they are about. */
+/** Asynchronous events (`ibv_event_type`), with the object that each concerns. */
 export interface DeviceEvents {
   /** The first packet came while the queue pair was still in RTR. */
   COMM_EST: [qp: QueuePair];
   /** The send queue has drained after a move to SQD that requested it (`enSqdAsyncNotify`). */
   SQ_DRAINED: [qp: QueuePair];
-  /** The queue pair went to ERR by an error of its own. */
+  /** The queue pair went to ERR by its own error. */
   QP_FATAL: [qp: QueuePair];
   /** The queue pair is in ERR and takes no more receives from its shared receive queue. */
   QP_LAST_WQE_REACHED: [qp: QueuePair];
@@ -186,7 +186,7 @@ export class RdmaDevice extends Resource {
     return device;
   }
 
-  /** What it can do; the same as long as it is open. */
+  /** Its capabilities; they do not change while it is open. */
   get attributes(): DeviceAttributes {
     return this.#attributes!;
   }
@@ -201,7 +201,7 @@ export class RdmaDevice extends Resource {
     return this.#link;
   }
 
-  /** For people: what carries the packets. */
+  /** For people: a description of the port. */
   get portDescription(): string {
     return this.#link.portDescription;
   }
@@ -213,29 +213,29 @@ export class RdmaDevice extends Resource {
   }
 
   /**
-   * Polls the NIC within this call: it takes in what has arrived, answers it, and sends what was posted; 120 short
-   * datagrams in and 60 out, or few more. So a loop that looks for a completion needs no event loop, as one over
-   * `ibv_poll_cq`:
+   * Polls the NIC within this call: it processes arrived datagrams, answers them, and sends posted requests. One call
+   * takes about 120 short datagrams in and sends about 60. So a loop that polls for a completion needs no event loop,
+   * like one over `ibv_poll_cq`:
    *
    *     let wc = cq.pollOne();
    *     while (wc === undefined && device.poll()) wc = cq.pollOne();
    *     wc ??= await cq.next();
    *
-   * False: not done, and the event loop has to go round. The NIC works in a thread of its own (engine `worker`) or in
-   * virtual time; its port is read by Node (`io: 'dgram'`, frame ports); the device is closed; or the NIC itself has
-   * called the caller (a scheme of an extension). Never throws, never calls the program back: `cq.wait()` and events
-   * resolve behind the loop. Timers, signals and everything else of the program wait as long as it spins, so that it
-   * has to let the event loop go round now and then, by `await` of a `setImmediate`.
+   * False: not done; the event loop has to run. Then the NIC has its own thread (engine `worker`) or virtual time, or
+   * Node reads its port (`io: 'dgram'`, frame ports). Or the device is closed, or the NIC itself has called the caller
+   * (a scheme of an extension). Never throws and never calls the program back: `cq.wait()` and events resolve after the
+   * loop. Timers and signals wait while the program spins: let the event loop run now and then, by `await` of a
+   * `setImmediate`.
    */
   poll(): boolean {
     return this.#link.poll?.() ?? false;
   }
 
   /**
-   * Has the NIC serve all doorbells within this call: requests that were posted leave now. Without it an inline NIC
-   * serves them together after the callback that posted them, in fewer system calls. For a program that computes
-   * between two requests, so that the peer works during that time. No effect where the NIC serves doorbells itself
-   * (engine `worker`, virtual time) or cannot read its port now (`io: 'dgram'`, frame ports). Never throws.
+   * Makes the NIC serve all doorbells within this call: posted requests leave now. Without it an inline NIC serves them
+   * together after the callback that posted them, in fewer system calls. Use it in a program that computes between two
+   * requests, so that the peer works during that time. No effect where the NIC serves doorbells itself (engine
+   * `worker`, virtual time) or cannot read its port now (`io: 'dgram'`, frame ports). Never throws.
    */
   flushDoorbells(): void {
     this.#link.poll?.();
@@ -255,7 +255,7 @@ export class RdmaDevice extends Resource {
   /**
    * New zeroed memory that the NIC can reach, as `regMr` makes it for a length. Its pages are there at once, up to 1
    * GiB, so that no transfer waits for the kernel to make them; the call takes that time instead. Throws
-   * ERR_ROCE_OUT_OF_RANGE for what is no number of bytes, or more than there is.
+   * ERR_ROCE_OUT_OF_RANGE for an invalid number of bytes, or more than are available.
    */
   allocate(bytes: number): Buffer {
     checkWhole('bytes', bytes, 0, constants.MAX_LENGTH);

@@ -6,7 +6,7 @@ import { Resource } from './resource.js';
 /** A memory window (`ibv_mw`), made by {@link ProtectionDomain.allocMw}. */
 export class MemoryWindow extends Resource {
   override readonly closeRank = 1;
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
   /** 1: for every queue pair of the domain. 2: for the one that bound it, and it can be invalidated. */
   readonly type: 1 | 2;

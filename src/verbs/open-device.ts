@@ -25,10 +25,10 @@ import { TELEMETRY } from './telemetry-loader.js';
 
 /** Names of all engines. */
 export const ENGINES = ['inline', 'worker'] as const;
-/** Where the NIC runs: on the caller’s event loop, or in a thread of its own. */
+/** Where the NIC runs: on the caller's event loop, or in its own thread. */
 export type EngineName = (typeof ENGINES)[number];
 
-/** What {@link openDevice} takes. Only `address` is required. */
+/** Options of {@link openDevice}. Only `address` is required. */
 export interface DeviceOptions extends PortOptions {
   /**
    * Where the NIC runs. `inline` (default): on the caller's event loop; while that is blocked, peers wait. `worker`: in
@@ -43,14 +43,14 @@ export interface DeviceOptions extends PortOptions {
   readonly spin?: boolean | undefined;
   /**
    * Worker engine, in a bundled program: the file that the bundler made of `rocev2/engine-thread`, as a URL or an
-   * absolute path. Default:
-   * `engine-thread.js` beside the bundle; programs that are not bundled have it in the package (docs/how-to/deploy.md).
+   * absolute path. Default: `engine-thread.js` next to the bundle; programs that are not bundled have it in the package
+   * (docs/how-to/deploy.md).
    */
   readonly workerUrl?: string | URL | undefined;
   /**
    * Modules that register rate controls or recovery schemes: URLs, or absolute paths (docs/extending.md). They are
    * loaded before the device is opened, here and in the thread of a worker engine. Each module is loaded once; later
-   * devices know its schemes, too.
+   * devices also have its schemes.
    */
   readonly extensions?: ReadonlyArray<string | URL> | undefined;
   /**
@@ -60,7 +60,7 @@ export interface DeviceOptions extends PortOptions {
    */
   readonly secure?: SecureOptions | 'off' | undefined;
   /**
-   * Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look
+   * Traces every work request of RC and UC queue pairs, for `rocev2 estats`
    * (packages/dashboard/docs/estats.md). Default: off, which costs nothing.
    */
   readonly estats?: boolean | EstatsOptions | undefined;
@@ -96,15 +96,15 @@ const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
  *
  *     const device = await openDevice({ address: '127.0.0.1' });
  *
- * The device makes its ICRCs with the fastest CRC-32 there is, and protects packets with the fastest AES-GCM; the
- * environment variables `ROCEV2_CRC32` and `ROCEV2_CIPHER` name one (docs/performance.md, docs/security.md).
+ * The device computes ICRCs with the fastest CRC-32 available, and protects packets with the fastest AES-GCM; the
+ * environment variables `ROCEV2_CRC32` and `ROCEV2_CIPHER` select one (docs/performance.md, docs/security.md).
  *
  * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects
- * with ERR_ROCE_IO when the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT without
- * an address, ERR_ROCE_MALFORMED for text that is no address, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other
- * options that cannot be, ERR_ROCE_UNSUPPORTED where this system lacks what they ask for, ERR_ROCE_NOT_FOUND or
- * ERR_ROCE_INVALID_ARGUMENT for an extension that is missing or throws, ERR_ROCE_NOT_FOUND in a bundle that lacks the
- * file of `workerUrl`, or telemetry.
+ * with ERR_ROCE_IO if the UDP port is taken or the address is not local. Rejects with ERR_ROCE_INVALID_ARGUMENT without
+ * an address, ERR_ROCE_MALFORMED for an invalid one. Rejects with ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other
+ * invalid options, ERR_ROCE_UNSUPPORTED if this system lacks a feature that they need. Rejects with
+ * ERR_ROCE_INVALID_ARGUMENT for an extension that throws, ERR_ROCE_NOT_FOUND for a missing one, or in a bundle without
+ * the file of `workerUrl`, or without telemetry.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   if (typeof options?.address !== 'string') {

@@ -49,8 +49,8 @@ export class ProtectionDomain extends Resource {
 
   /**
    * Registers memory (`ibv_reg_mr`): a buffer of the caller's, in place, or fresh zeroed memory when given a length.
-   * `access` combines flags of `Access`; remote write and atomics need LOCAL_WRITE too. The NIC reads and writes these
-   * very bytes.
+   * `access` combines flags of `Access`; remote write and atomics also need LOCAL_WRITE. The NIC reads and writes these
+   * bytes without a copy.
    *
    * Give no more access than peers need: a NIC in a worker sends data of RC requests without a copy only from regions
    * without REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND.
@@ -148,7 +148,7 @@ export class ProtectionDomain extends Resource {
 
   /**
    * Where a UD message goes: an address, a UDP port (4791 unless given), a DSCP from 0 to 63. Rejects with
-   * ERR_ROCE_INVALID_ARGUMENT for what is no address, ERR_ROCE_OUT_OF_RANGE for the numbers.
+   * ERR_ROCE_INVALID_ARGUMENT for an invalid address, ERR_ROCE_OUT_OF_RANGE for the numbers.
    */
   async createAh(
     remote: IpAddress,

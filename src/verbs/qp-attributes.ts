@@ -74,7 +74,7 @@ export interface QpAttr {
   readonly enSqdAsyncNotify?: boolean | undefined;
   /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags?: number | undefined;
-  /** Place in the partition table: 0, the default partition. */
+  /** Index in the partition table: 0, the default partition. */
   readonly pkeyIndex?: number | undefined;
   /** Port of the device, from 1: 1. */
   readonly port?: number | undefined;
@@ -101,7 +101,7 @@ export interface QpAttr {
   /**
    * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: how long the peer may be silent before the queue
    * pair gives up. While the peer is silent the ACK timeout doubles, up to a sixteenth of it, and `retryCnt` counts
-   * sequence NAKs only. 0, the default: `retryCnt` counts timeouts, too, and all are of one length (IBTA §9.7.6.1.3).
+   * sequence NAKs only. 0, the default: `retryCnt` also counts timeouts, and all have one length (IBTA §9.7.6.1.3).
    * It may change while the queue pair is connected.
    */
   readonly totalTimeout?: number | undefined;
@@ -109,15 +109,15 @@ export interface QpAttr {
   readonly retryCnt?: number | undefined;
   /** RNR NAKs before the queue pair gives up, 0..7; 7 means no limit. */
   readonly rnrRetry?: number | undefined;
-  /** How losses are recovered; both ends must agree, and third parties speak go-back-n (the default) only. */
+  /** How losses are recovered; both ends must agree. Other stacks support only go-back-n, the default. */
   readonly recovery?: RecoveryOptions | undefined;
   /** Packets that the peer's socket can hold; the QPs to one socket share it fairly. Default 128. */
   readonly inflightPackets?: number | undefined;
   /**
-   * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A port, 0..65535;
-   * `flow`: the one that follows from both QPNs; `learn` (default): that of the first packet that advances the
-   * connection; `any`: not checked, for peers that spray over several ports, or behind an address translation that may
-   * change them. Setting it again, or `av`, discards what was learned.
+   * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A number: that port,
+   * 0..65535. `flow`: the one that follows from both QPNs. `learn` (default): that of the first packet that advances
+   * the connection. `any`: not checked, for peers that use several ports, or a NAT that may change them.
+   * Setting it again, or `av`, discards what was learned.
    */
   readonly remoteSourcePort?: RemoteSourcePort | undefined;
   /**

@@ -39,11 +39,11 @@ import type { SharedReceiveQueue } from './shared-receive-queue.js';
 export interface QueuePairInit {
   /** Default RC. */
   readonly type?: QpTypeName | undefined;
-  /** Where send work requests complete. */
+  /** The queue for completions of send work requests. */
   readonly sendCq: CompletionQueue;
   /** Default: the send CQ. */
   readonly recvCq?: CompletionQueue | undefined;
-  /** Takes receives from here instead of its own receive queue; of the same protection domain. */
+  /** Takes receives from here; there is then no separate receive queue. It must be of the same protection domain. */
   readonly srq?: SharedReceiveQueue | undefined;
   /** Work requests the queues hold, 1..2^20; rounded up to a power of two. Default 128. */
   readonly maxSendWr?: number | undefined;
@@ -384,16 +384,15 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS and on the way to RESET,
-   * ERR_ROCE_CLOSED, ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE,
-   * ERR_ROCE_CONFLICT or ERR_ROCE_INVALID_ARGUMENT for an invalid request, ERR_ROCE_UNKNOWN_NAME for an unknown field
-   * (the first 64 requests of a queue pair are checked for that: the check costs too much for all); the requests before
-   * the refused one are posted. Everything that goes wrong later is in the completion.
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_CLOSED, and ERR_ROCE_INVALID_STATE before RTS and on
+   * the way to RESET. Throws ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes. Throws
+   * ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_CONFLICT or ERR_ROCE_INVALID_ARGUMENT for an invalid request. Throws
+   * ERR_ROCE_UNKNOWN_NAME for an unknown field; only the first 64 requests of a queue pair are checked for that, for
+   * speed. The requests before the refused one are posted. The completion reports all later errors.
    *
-   * The data are the NIC's until the completion ("The buffers used by a WR can only be safely reused after WR the
-   * request is fully executed and a work completion has been retrieved", ibv_post_send(3)); `inline` data are copied at
-   * once. What is changed before arrives old, new or mixed, and by RC from memory of several threads it may cost a
-   * packet, which is retransmitted.
+   * Do not change the data before the completion, as with ibv_post_send(3); `inline` data are copied at once. Data that
+   * are changed earlier arrive old, new or mixed. With RC and memory that several threads share, a packet may be
+   * dropped and retransmitted.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
     this.#expectPostable(QPS_RTS, 'it sends in RTS only');
@@ -457,8 +456,7 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Posts a receive work request; not possible with an SRQ, before INIT, on the way to RESET, nor once it is being
-   * closed.
+   * Posts a receive work request. Not possible with an SRQ, before INIT, on the way to RESET, and after `close`.
    */
   postRecv(request: RecvWorkRequest = {}): void {
     if (this.#srq !== undefined) {
@@ -471,7 +469,7 @@ export class QueuePair extends Resource {
 
   /**
    * A send work request in hex and decoded, for debugging. `index` counts from 0 for the first one ever posted;
-   * default: the newest. The queue remembers as many as it is long.
+   * default: the newest. The queue remembers its last `depth` requests.
    */
   dumpWqe(index = (this.#sq.producer - 1) >>> 0): string {
     return dumpWqe(this.#sq, index);
@@ -517,7 +515,7 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * A send completion was polled at `nowNs` of the telemetry's clock: it stands for every earlier, unsignaled one.
+   * A send completion was polled at `nowNs` of the telemetry's clock: it covers all earlier, unsignaled ones.
    * @internal
    */
   sendDone({ index, status, opcode }: Cqe, nowNs: number): WrId {

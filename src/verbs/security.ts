@@ -19,7 +19,7 @@ import {
 export type SecureMode = 'require' | 'prefer' | 'off';
 export const SECURE_MODES: readonly SecureMode[] = ['require', 'prefer', 'off'];
 
-/** A key that both ends have, and the name it goes by. */
+/** A key that both ends have, and its name. */
 export interface PreSharedKey {
   /** 1 to 128 bytes of UTF-8; identifies this end to the peer. */
   readonly identity: string;
@@ -40,12 +40,11 @@ export interface SecureOptions {
   /** Roots of the certificates of peers: PEM. No other root is trusted. */
   readonly ca?: string | undefined;
   /**
-   * Peers that are let in, by identity of the key, or by common name or alternative name of the certificate. Default:
-   * all that prove themselves; a server that is connected to must then have a certificate of the name or address that
-   * it was dialled by.
+   * Accepted peers, by identity of the key, or by common name or alternative name of the certificate. Default: all that
+   * authenticate; the certificate of a server must then have the name or address that the client connects to.
    */
   readonly allow?: readonly string[] | undefined;
-  /** What packets are encrypted with; where the two ends differ, `aes-256-gcm` is used. Default `aes-128-gcm`. */
+  /** The cipher of the packets; where the two ends differ, `aes-256-gcm` is used. Default `aes-128-gcm`. */
   readonly cipher?: PacketCipherName | undefined;
   /**
    * File that the secrets of packets are appended to, for decoding captures with `rocev2 decode --keys` (format:

@@ -35,7 +35,7 @@ interface Remote {
   readonly rkey: number;
 }
 
-/** A send work request (`ibv_send_wr`): what all have in common, and what its opcode needs. */
+/** A send work request (`ibv_send_wr`): common fields, and those of its opcode. */
 export type SendWorkRequest = Common &
   (
     | ({
@@ -210,7 +210,7 @@ function access(value: number): number {
 
 /**
  * Writes the element at `index` of the queue. Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field,
- * ERR_ROCE_CONFLICT for inline data where there can be none, and what the queue throws.
+ * ERR_ROCE_CONFLICT for inline data that is not allowed, and the errors of the queue.
  */
 export function writeSend(sq: SendQueue, index: number, request: SendWorkRequest, flags: number): void {
   // An unknown opcode still becomes a work request: the NIC completes it in error, as hardware does.

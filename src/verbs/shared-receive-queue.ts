@@ -11,11 +11,11 @@ import { Resource } from './resource.js';
 /** A shared receive queue (`ibv_srq`), made by {@link ProtectionDomain.createSrq}. */
 export class SharedReceiveQueue extends Resource {
   override readonly closeRank = 3;
-  /** Discriminates it from other objects of the device. */
+  /** Unique among the objects of the device. */
   readonly kind = 'SRQ';
   /** The device that it belongs to. */
   readonly device: RdmaDevice;
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
   /** @internal */
   readonly receives: ReceiveRing;
@@ -48,7 +48,7 @@ export class SharedReceiveQueue extends Resource {
   }
 
   /**
-   * Posts a receive for whichever queue pair needs one first. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_LIMIT for more
+   * Posts a receive for the first queue pair that needs one. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_LIMIT for more
    * elements than the queue takes, or ERR_ROCE_OUT_OF_RANGE.
    */
   postRecv(request: RecvWorkRequest): void {

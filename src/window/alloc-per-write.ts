@@ -48,7 +48,7 @@ export class BlockServer {
     return server;
   }
 
-  /** Frees the blocks. The queue pair must be closed or in ERR before. */
+  /** Frees the blocks. The queue pair must already be closed or in ERR. */
   async close(): Promise<void> {
     this.#link.close();
     await this.#memory.close();

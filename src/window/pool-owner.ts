@@ -15,7 +15,7 @@ import type { ControlMessage } from './window-messages.js';
 export interface PoolOwnerOptions {
   /** Initial number of blocks (M), 1..65535. */
   readonly blocks: number;
-  /** m. */
+  /** Bytes of a block (m). */
   readonly blockBytes: number;
   /**
    * Most blocks that the pool may grow to; the link must have been made for as many. Default: `blocks`, so that the

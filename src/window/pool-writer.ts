@@ -69,7 +69,7 @@ export class PoolWriter {
     return this.#blocks.blockBytes;
   }
 
-  /** Number of written blocks that were not given back yet. */
+  /** Number of written blocks that the peer has not released yet. */
   get blocksInUse(): number {
     return this.#ring.inUse;
   }

@@ -3,7 +3,7 @@
  *
  * - NoDelay: at once, by id.
  * - Nagle: when MAS blocks are free (SegAvail >= MAS) or the oldest of them has waited for MAT (TimeWait >= MAT), by
- *   count. A count means "the oldest ones", so only blocks before which none is in use any more are counted: the prefix
+ *   count. A count means "the oldest ones", so only blocks without an earlier block in use are counted: the prefix
  *   rule, which makes freeing out of order safe.
  */
 
@@ -76,7 +76,7 @@ export function checkNagle(parameters: NagleParameters, poolBlocks: number): voi
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
       `MAT is ${mat} ns`,
-      'it must be finite and above zero: without it the last blocks of a burst are never given back',
+      'it must be finite and above zero: without it the last blocks of a burst are never released',
     );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What both ends of a pool protocol do with a queue pair: control messages by SEND, notices by immediate data. Every
+ * How both ends of a pool protocol use a queue pair: control messages by SEND, notices by immediate data. Every
  * block in use may bring one notice, and at most two control messages are in flight, so M + 2 posted receives are never
  * exhausted and no RNR NAK is sent.
  */
@@ -58,7 +58,7 @@ export class WindowLink {
     sent: 0,
     /** Arrived, malformed ones included. */
     received: 0,
-    /** Could not be read, or not expected: dropped. */
+    /** Malformed or unexpected: dropped. */
     malformed: 0,
   };
   /** Takes each control message that could be read. */

@@ -229,7 +229,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     expect(text).toMatch(new RegExp(`^T\\d-T\\d ${formatShare(share)}$`));
     const { conn, owner } = detail.verdicts[0];
     expect(owner).toMatch(/^(sender|pacing|network|responder|application)$/);
-    await page.getByRole('table', { name: 'who owns the latency' }).getByText(connectionName(conn)).first().waitFor();
+    await page.getByRole('table', { name: 'cause of the latency' }).getByText(connectionName(conn)).first().waitFor();
     await page.locator('.latencies [data-op="RDMA_WRITE"]').waitFor();
     await line('endpoint', RECEIVER).click();
     const allowedRate = page.locator('section', { hasText: 'Rate that is allowed' });

@@ -72,7 +72,7 @@ describe.skipIf(chromiumPath === undefined)('protected connections on the page',
     attacker.close();
     await page
       .getByRole('list', { name: /events/ })
-      .getByText(/packet dropped: it is not what a peer has sealed/)
+      .getByText(/packet dropped: no peer has sealed it/)
       .waitFor();
     expect(troubles).toEqual([]);
   });

@@ -148,7 +148,7 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
     await waits;
     const { exitCode, stderr } = await run(['udaddy', '-s', TWO_SIDES.server, '-b', TWO_SIDES.client, '-p', '7471']);
     expect(exitCode).toBe(3);
-    expect(stderr).toContain('nobody serves datagrams on that port');
+    expect(stderr).toContain('no datagram service on that port');
     await run(['ucmatose', '-s', TWO_SIDES.server, '-b', TWO_SIDES.client, '-C', '0']);
     expect((await ended).exitCode).toBe(0);
   });

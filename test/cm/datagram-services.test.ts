@@ -117,13 +117,13 @@ describe('a service that is not there', () => {
     const error = await failure(world.until(world.a.cm.resolve(world.b.address, PORT, world.a.pd)));
     expect(error).toBeInstanceOf(ServiceRejected);
     expect([error.code, error.status]).toEqual(['ERR_ROCE_CONNECT', 1]);
-    expect(error.message).toContain('cannot resolve 192.0.2.2 port 7174: nobody serves datagrams on that port (1)');
+    expect(error.message).toContain('cannot resolve 192.0.2.2 port 7174: no datagram service on that port (1)');
   });
 
   it('and one for datagrams is none for connections', async () => {
     const { world } = await worldWithService();
     const error = await failure(world.until(world.a.cm.connect(world.b.address, PORT, await world.a.newQp())));
-    expect(error.message).toContain('nobody listens on that port (8)');
+    expect(error.message).toContain('no listener on that port (8)');
   });
 
   it('the program refuses, with its reasons', async () => {

@@ -1,6 +1,7 @@
 /**
- * Documents, help texts and messages are written in plain English: few unidiomatic expressions, no overlong sentence, paragraph or line.
- * `wording-ratchet.json` has the counts that each page may have; they may only fall. `npm run wording` lowers them to the present ones.
+ * Documents, docstrings of the public API, help texts and messages are written in plain English: few unidiomatic
+ * expressions, no overlong sentence, paragraph or line. `wording-ratchet.json` has the counts that each page may have;
+ * they may only fall. `npm run wording` lowers them to the present ones.
  */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,6 +12,7 @@ import { COMMANDS } from '../../packages/cli/src/commands.js';
 import { wholeProgram } from '../../packages/cli/src/run.js';
 import { silentIo } from '../../packages/cli/test/run-in-process.js';
 import { HELP_ALL } from '../../packages/command/src/help-format.js';
+import { proseOf, publicDocstrings } from './docstrings.js';
 import { textsOf } from './messages.js';
 import { withoutCode, wordsOf } from './prose.js';
 import { parseSource, sourcePaths } from './source-files.js';
@@ -47,6 +49,7 @@ const texts = new Map(pages.map((page) => [page, readFileSync(page, 'utf8')]));
 const remarks = new Map([...texts].map(([page, text]) => [page, remarksOnDocument(text)]));
 remarks.set('help', await remarksOnHelp());
 remarks.set('messages', remarksOnMessages());
+remarks.set('docstrings', remarksOnDocstrings());
 
 async function remarksOnHelp(): Promise<Remark[]> {
   let text = '';
@@ -74,6 +77,15 @@ function remarksOnMessages(): Remark[] {
       remarksOnPatterns(text).map((remark) => ({ ...remark, line, text: `${path}: ${remark.text}` })),
     );
   });
+}
+
+/** Of the public API. Code in a docstring is indented, and may be long. */
+function remarksOnDocstrings(): Remark[] {
+  const remarksOn = (text: string) =>
+    remarksOnDocument(text).filter(({ measure }) => ['patterns', 'sentences', 'paragraphs'].includes(measure));
+  return publicDocstrings((prose) => remarksOn(prose).length > 0).flatMap(({ path, line, text }) =>
+    remarksOn(text).map((remark) => ({ ...remark, line, text: `${path}: ${remark.text}` })),
+  );
 }
 
 /** Complaints about more remarks than allowed, with the remarks, and about counts that can be lowered. */
@@ -142,6 +154,16 @@ describe('the check itself', () => {
     expect(measuresOf(`${'Word. '.repeat(91)}`)).toContain('paragraphs');
     expect(measuresOf('From 1 to 2, 3, 4, 5, 6 and 7.')).toEqual(['numbers']);
     expect(measuresOf(`[a](${'x'.repeat(200)})`)).toEqual(['lines']);
+  });
+
+  it('reads docstrings of exported names and their members', () => {
+    const docstrings = publicDocstrings((prose) => prose.startsWith('An open device (`ibv_context`)'));
+    const of = (start: string) => docstrings.find(({ text }) => text.startsWith(start))?.path;
+    expect(of('An open device (`ibv_context`)')).toBe('src/verbs/device.ts');
+    expect(of('A new protection domain')).toBe('src/verbs/device.ts');
+    expect(of('Takes over a link to a running NIC.')).toBe('src/verbs/device.ts');
+    expect(docstrings.filter(({ path }) => path === 'src/verbs/completion-queue.ts')).toEqual([]);
+    expect(proseOf('/**\n * The NIC of {@link RdmaDevice}.\n * @internal\n */')).toBe('The NIC of `RdmaDevice`.');
   });
 
   it('skips code, tables of numbers and good sentences', () => {

@@ -152,6 +152,6 @@ await describeWithRig('the connection manager', {}, (rig) => {
     const client = startRocev2(rig(), ['udaddy', '-s', theirs(4), '-b', ours(4)]);
     const { exitCode, stderr } = await client.wait(20_000);
     expect(exitCode).toBe(3);
-    expect(stderr).toContain('nobody serves datagrams on that port');
+    expect(stderr).toContain('no datagram service on that port');
   });
 });

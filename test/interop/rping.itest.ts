@@ -114,7 +114,7 @@ await describeWithRig('rocev2 rping', {}, (rig) => {
     const client = startRocev2(rig(), ['rping', '-c', '-a', theirs(4), '-C', '1']);
     const { exitCode, stderr } = await client.wait();
     expect(exitCode).toBe(3);
-    expect(stderr).toContain('nobody listens on that port (8)');
+    expect(stderr).toContain('no listener on that port (8)');
   });
 
   test('nobody listens here: rping is told, and does not wait', async () => {

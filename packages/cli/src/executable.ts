@@ -22,7 +22,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(EXIT_OK); // The reader of the pipe has closed it, as `head` does.
 });
-process.stderr.on('error', () => {}); // Diagnostics that nobody can read any more.
+process.stderr.on('error', () => {}); // Diagnostics without a reader.
 
 process.exitCode = await runCli(COMMANDS, process.argv.slice(2), {
   stdout: process.stdout,

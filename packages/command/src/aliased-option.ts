@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 
-/** Adds an option that `--help` shows, and further spellings of it that it does not show. */
+/** Adds an option, and further spellings of it that `--help` hides. */
 export function addAliasedOption(command: Command, option: Option, aliases: readonly string[]): Command {
   command.addOption(option);
   const value = / [<[].*/.exec(option.flags)?.[0] ?? '';

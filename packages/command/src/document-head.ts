@@ -24,7 +24,7 @@ export interface DocumentHead {
   readonly schemaVersion: number;
   /** Version of rocev2. */
   readonly toolVersion: string;
-  /** The command line; `~` stands for the home directory. */
+  /** The command line; `~` is the home directory. */
   readonly command: string;
   /** Where the command ran. */
   readonly host: HostFacts;

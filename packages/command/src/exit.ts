@@ -34,9 +34,9 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * The text to print for a failure. Expected failures (of rocev2, its child processes, the operating system, or with an
- * `errno` as disks have it, or a status of NVMe) are one line without a stack; anything else is a defect of this program and keeps its
- * stack. ROCEV2_DEBUG=1 shows the stack of all.
+ * The text to print for a failure. An expected failure is one line without a stack: of rocev2, its child processes, the
+ * operating system, a disk (`errno`) or NVMe (status). Any other is a defect of this program and keeps its stack.
+ * ROCEV2_DEBUG=1 shows the stack of all.
  */
 export function describeFailure(error: unknown, env: CliEnvironment): string {
   if (!(error instanceof Error)) return `rocev2: ${String(error)}`;

@@ -16,7 +16,7 @@ export function addExtensionOption(command: Command): Command {
   return addNetworkOptions(command, (group) => group.addOption(option));
 }
 
-/** The files that the arguments name, as absolute paths: option values and help can then say what they register. */
+/** The files that the arguments name, as absolute paths: so that option values and help list what they register. */
 export function extensionFilesOf(args: readonly string[]): string[] {
   const end = args.indexOf('--');
   const own = end < 0 ? args : args.slice(0, end);

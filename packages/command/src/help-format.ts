@@ -1,6 +1,7 @@
 /** How help texts look: one notation for defaults, sentences for commands, shared options only on request. */
 
 import { type Command, Help, type HelpConfiguration, Option } from 'commander';
+import { alternatives } from './options.js';
 
 export const HELP_ALL = '--help-all';
 
@@ -59,7 +60,7 @@ function describeOption(option: Option): string {
 
 function withChoices(text: string, choices: readonly string[] | undefined): string {
   if (choices === undefined) return text;
-  return `${text}: ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
+  return `${text}: ${alternatives(choices)}`;
 }
 
 function withDefault(text: string, value: unknown): string {

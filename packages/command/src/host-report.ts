@@ -73,7 +73,7 @@ const COMMAND_LINE_MAX = 200;
 const MODULES = ['rdma_rxe', 'siw', 'mlx4_ib', 'mlx5_ib', 'bnxt_re', 'irdma', 'qedr', 'hns_roce'];
 const LIMITS = ['net.core.rmem_max', 'net.core.wmem_max', 'net.core.netdev_max_backlog', 'fs.nr_open'];
 
-/** Looks around; takes some hundredths of a second, sends nothing. */
+/** Inspects this host; takes some hundredths of a second, sends nothing. */
 export async function hostReport(): Promise<HostReport> {
   chooseCrc32();
   return {

@@ -47,6 +47,7 @@ export { addNicOptions, type NicFlags, nicOptionsShape } from './nic-options.js'
 export {
   addressOption,
   allowHostOption,
+  alternatives,
   choiceOption,
   countOption,
   durationOption,

@@ -23,7 +23,7 @@ export class LatencySamples {
   readonly #samples = new Float64Array(LATENCY_SAMPLES_MAX);
   #count = 0;
 
-  /** One more; beyond a bound they are left out. */
+  /** Adds a sample; those beyond a bound are ignored. */
   add(ns: number): void {
     if (this.#count < LATENCY_SAMPLES_MAX) this.#samples[this.#count++] = ns;
   }

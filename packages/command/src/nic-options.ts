@@ -4,7 +4,7 @@ import { PORT_IOS, type PortIo } from 'rocev2/internal/driver';
 import { ENGINES, type EngineName } from 'rocev2/internal/verbs';
 import { z } from 'zod';
 import { addNetworkOptions } from './help-format.js';
-import { choiceOption } from './options.js';
+import { alternatives, choiceOption } from './options.js';
 
 export interface NicFlags {
   readonly io: PortIo;
@@ -37,12 +37,12 @@ export function addIoNicOptions(command: Command): Command {
 }
 
 function addNicOptionsWith(command: Command, setDefault: (engine: Option) => Option): Command {
-  const engine = new Option('--engine <name>', `where the NIC runs: ${ENGINES.join(' or ')}`);
+  const engine = new Option('--engine <name>', `where the NIC runs: ${alternatives(ENGINES)}`);
   return addNetworkOptions(command, (group) =>
     group
       .option(
         '--io <backend>',
-        `I/O backend: ${PORT_IOS.join(', ')}; auto: memory shared with peers of the same user on this host, else mmsg or dgram`,
+        `I/O backend: ${alternatives(PORT_IOS)}; auto: memory shared with peers of the same user on this host, else mmsg or dgram`,
         choiceOption(PORT_IOS),
         'auto',
       )

@@ -68,6 +68,11 @@ export function optionWithDefault(
   return new Option(flags, description).argParser(parse).default(parse(text), text);
 }
 
+/** `a, b or c`: in the description of an option with one of these values. */
+export function alternatives(names: readonly string[]): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}
+
 export function choiceOption<const T extends string>(
   choices: readonly T[],
 ): ((text: string) => T) & { readonly choices: readonly T[] } {
@@ -88,6 +93,6 @@ export function listOption<T>(parse: (text: string) => T): (text: string) => T[]
 export function allowHostOption(): Option {
   return new Option(
     '--allow-host <name>',
-    'also accept HTTP requests for this host name, besides addresses and localhost; may be repeated',
+    'also accept HTTP requests for this host name, in addition to addresses and localhost; may be repeated',
   ).argParser((name: string, before: readonly string[] = []) => [...before, name]);
 }

@@ -12,7 +12,7 @@ export async function checkWritable(path: string | undefined): Promise<void> {
   await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
 }
 
-/** Throws ERR_ROCE_CONFLICT where both are one file, by whatever names. */
+/** Throws ERR_ROCE_CONFLICT if both are the same file, also under different names. */
 export async function checkWritableBeside(input: string, path: string | undefined): Promise<void> {
   if (path === undefined) return;
   const [from, to] = await Promise.all(

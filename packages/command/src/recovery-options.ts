@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { addNetworkOptions } from './help-format.js';
-import { choiceOption } from './options.js';
+import { alternatives, choiceOption } from './options.js';
 import { parameterPairs } from './parameter-pairs.js';
 import { readRecovery } from './schema/written-recovery.js';
 
@@ -16,7 +16,7 @@ export function addRecoveryOptions(command: Command): Command {
     group
       .option(
         '--recovery <scheme>',
-        `loss recovery, the same on both sides: ${names.join(', ')}`,
+        `loss recovery, the same on both sides: ${alternatives(names)}`,
         choiceOption(names),
         STANDARD_RECOVERY,
       )

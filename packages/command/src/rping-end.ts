@@ -12,7 +12,7 @@ import {
 } from 'rocev2/internal/verbs';
 import type { Output } from './output.js';
 
-/** Room for the longest heading of a text, `rdma-ping-2147483647: `, and its zero byte, as in rping. */
+/** Space for the longest heading of a text, `rdma-ping-2147483647: `, and its zero byte, as in rping. */
 export const SIZE_MIN_BYTES = 23;
 export const SIZE_MAX_BYTES = 64 * 1024 - 1;
 /** Address (8), rkey (4) and length (4) of a buffer, big-endian. */

@@ -6,7 +6,7 @@ import { readPskFile } from 'rocev2/internal/nbd';
 import { SECURE_MODES, type SecureMode, type SecureOptions } from 'rocev2/internal/verbs';
 import { addProtectionOptions } from './help-format.js';
 import { readInputFile } from './input-file.js';
-import { choiceOption } from './options.js';
+import { alternatives, choiceOption } from './options.js';
 
 export interface SecureFlags {
   readonly secure?: SecureMode;
@@ -25,7 +25,7 @@ export function addSecureOptions(command: Command): Command {
       .addOption(
         new Option(
           '--secure [mode]',
-          `authenticate and encrypt packets: ${SECURE_MODES.join(', ')}; without MODE: require (docs/security.md)`,
+          `authenticate and encrypt packets: ${alternatives(SECURE_MODES)}; without MODE: require (docs/security.md)`,
         )
           .argParser(choiceOption(SECURE_MODES))
           .preset('require'),
@@ -42,7 +42,7 @@ export function addSecureOptions(command: Command): Command {
       .addOption(
         new Option(
           '--cipher <name>',
-          `${PACKET_CIPHERS.join(' or ')}; the stronger cipher of the two ends is used`,
+          `${alternatives(PACKET_CIPHERS)}; the stronger cipher of the two ends is used`,
         ).argParser(choiceOption(PACKET_CIPHERS)),
       )
       .option('--keylog <file>', 'append packet secrets to this file, for the option --keys of decode and audit'),

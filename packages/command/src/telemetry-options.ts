@@ -27,7 +27,7 @@ export function estatsOf({ estats = false, estatsHttp, allowHost }: TelemetryFla
   return estatsHttp === undefined ? estats : { http: estatsHttp, ...(allowHost && { allowHosts: allowHost }) };
 }
 
-/** For programs that were started so that they have no RDMA device. */
+/** For programs that were started without an RDMA device. */
 export function noDeviceForHttp(): RoceError {
   const text = '--estats-http serves the telemetry of an RDMA device, and this program has none';
   return new RoceError('ERR_ROCE_CONFLICT', text, 'leave it out, or use RDMA');

@@ -298,7 +298,7 @@ it('tells of protected connections and of what was dropped because it was not', 
   expect(health).toEqual({ isGood: false, text: 'drops packets that are forged, replayed or plain' });
   expect(texts.slice(1)).toEqual([
     'endpoint 7 on 192.0.2.1: keys of protected packets changed, 2 times',
-    'endpoint 7 on 192.0.2.1: packet dropped: it is not what a peer has sealed, 3 times',
+    'endpoint 7 on 192.0.2.1: packet dropped: no peer has sealed it, 3 times',
   ]);
   const { program: plain } = readEach(endpointDocument({ qps: { c: {} } }));
   expect(plain.detail).toMatchObject({ protections: [], protectionDrops: [] });

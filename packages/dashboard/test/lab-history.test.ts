@@ -18,7 +18,7 @@ function endpoint(counters: Partial<Record<CounterName, number>>, messages: read
 }
 
 function port(counters: Partial<LiveSwitchPortCounters>): LiveSwitchPortCounters {
-  return { ...newSwitchPortCounters(), rx_strangers: 0, tx_errors: 0, ...counters };
+  return { ...newSwitchPortCounters(), rx_unknown_peers: 0, tx_errors: 0, ...counters };
 }
 
 const settings = { op: 'write', scheme: 'go-back-n', loss: 'none', link: 'fast', cc: 'none' } as const;

@@ -146,8 +146,8 @@ export class Candidate {
       return;
     }
     if (leader?.life !== life) return;
-    // Either our campaign succeeded and the answer was lost, or it is an earlier term of ours whose transactions may
-    // still be in flight; it cannot be continued.
+    // Either our campaign succeeded and the answer was lost, or it is an earlier term of this manager whose
+    // transactions may still be in flight; it cannot be continued.
     if (found.version > this.#lastTerm) {
       if (await store.renew(LEADER_KEY, found.version, timing.leaderMs)) this.#lead(found.version, askedNs);
     } else await store.commit({ compare: [{ key: LEADER_KEY, version: found.version }], remove: [LEADER_KEY] });

@@ -39,7 +39,7 @@ export interface NodeTiming {
   readonly checkpointMs: number;
 }
 
-/** What a node counts. */
+/** Counters of a node. */
 export interface NodeCounters {
   /** Records appended here. */
   appends: number;
@@ -49,7 +49,7 @@ export interface NodeCounters {
   reads: number;
   /** Damaged records found. */
   damaged: number;
-  /** Damaged records that are intact again. */
+  /** Damaged records that were repaired. */
   repaired: number;
   /** Extents that were read to find damage. */
   scrubbed: number;

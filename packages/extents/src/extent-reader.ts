@@ -32,15 +32,15 @@ export interface ReaderTiming {
   readonly retryMs: number;
 }
 
-/** What a reader counts. */
+/** Counters of a reader. */
 export interface ReaderCounters {
-  /** Second nodes asked because the first took long. */
+  /** Requests to a second node because the first was slow. */
   hedges: number;
-  /** Damaged records met. */
+  /** Damaged records found. */
   damaged: number;
   /** Nodes that did not answer, or refused. */
   failures: number;
-  /** Pieces of fragments made of others, because their own node did not give them. */
+  /** Pieces of fragments decoded from others, because their own node did not return them. */
   reconstructed: number;
 }
 

@@ -137,7 +137,7 @@ export class ExtentStore {
     return sum;
   }
 
-  /** A folder that does not say so may be gone, with all that is in it: nothing is written any more then. */
+  /** If it cannot be read, the folder and its content may be gone: then nothing more is written. */
   async freeBytes(): Promise<number> {
     try {
       return await this.#files.freeBytes();
@@ -147,7 +147,7 @@ export class ExtentStore {
     }
   }
 
-  /** Deletes files for good that have been in quarantine for so long, or for which there is no space. */
+  /** Permanently deletes files that have been in quarantine for this long, or for which there is no space. */
   async releaseDeleted(nowNs: number, keepNs: number): Promise<void> {
     if (this.readOnly === undefined || this.readOnly === FULL)
       await this.quarantine.release(nowNs, keepNs, await this.freeBytes());
@@ -207,7 +207,7 @@ export class ExtentStore {
     return this.#mutexes.run(extent, () => this.#remove(extent));
   }
 
-  /** Deletes a replica for good: its extent is whole without it. */
+  /** Permanently deletes a replica: its extent is complete without it. */
   removeSpare(extent: number): Promise<void> {
     return this.#mutexes.run(extent, () => this.#remove(extent, true));
   }

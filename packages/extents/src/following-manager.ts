@@ -75,7 +75,7 @@ export class FollowingManager implements Manager {
   }
 
   /**
-   * Rejects with `Superseded` if it is silent and another one leads: whatever it does then changes nothing any more.
+   * Rejects with `Superseded` if it is silent and another one leads: its later actions have no effect.
    */
   async #unlessAnotherLeads<T>(address: string, answer: Promise<T>, stopNs: number): Promise<T> {
     const { clock, searchMs } = this.#parts;

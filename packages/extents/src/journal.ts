@@ -1,7 +1,7 @@
 /**
- * The journal of a node: a ring file of fixed size, best on a device of its own, that takes the changes of all
- * replicas. One write and one sync make any number of extents durable; the files are written concurrently and synced by
- * a checkpoint. A starting node replays the ring in order and begins an empty one. The file head has the owner, the
+ * The journal of a node: a ring file of fixed size, best on a separate device, that takes the changes of all replicas.
+ * One write and one sync make any number of extents durable; the files are written concurrently and synced by a
+ * checkpoint. A starting node replays the ring in order and begins an empty one. The file head has the owner, the
  * node's boot count, the ring's start, and a random mark, which each start and each checkpoint replace. The folder has
  * the same mark: first as the next one, and alone once the head has it. So an older copy of either is refused, because
  * acknowledged data may be in the other one alone.
@@ -14,7 +14,7 @@ import type { ExtentFile, ExtentFiles } from './extent-files.js';
 import { type FileChange, FRAME_ALIGN, FRAME_HEAD_BYTES, FrameFormat, type FrameOwner } from './journal-frame.js';
 import { randomName } from './random-name.js';
 
-/** Files are synced after so much time, even if the journal is far from full: a start has less to do again. */
+/** Files are synced after this time, even if the journal is far from full, so that a start has less to replay. */
 const CHECKPOINT_MS = 5_000;
 /** Other formats, such as file systems, have their marks within this range. */
 const BLANK_BYTES = 128 << 10;

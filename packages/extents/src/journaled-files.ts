@@ -42,8 +42,7 @@ class JournaledFile implements ExtentFile {
   readonly #file: ExtentFile;
   readonly #journal: Journal;
   /**
-   * Writes past the journal: those that were too long for it, and whatever an earlier start may have written and not
-   * synced.
+   * Writes that bypass the journal: those that were too long for it, and unsynced writes of an earlier start.
    */
   #passed: number;
   #synced = 0;

@@ -89,7 +89,7 @@ export class LeaderMetadata implements Metadata {
     this.#check();
   }
 
-  /** What each transaction compares beside its own versions. @internal */
+  /** What each transaction compares in addition to its own versions. @internal */
   fences(): Transaction['compare'] {
     return [
       { key: LEADER_KEY, version: this.#parts.term },
@@ -113,7 +113,7 @@ export class LeaderMetadata implements Metadata {
         this.#marked = version;
         return version;
       }
-      await this.checkTerm(); // Otherwise one of its own versions did not hold.
+      await this.checkTerm(); // Otherwise one of its versions has changed.
       return 0;
     }
   }

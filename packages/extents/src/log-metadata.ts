@@ -17,7 +17,7 @@ const MARK = 'SvMD';
 const MAGIC = Buffer.from(MARK);
 const HEAD_BYTES = 16;
 const SUFFIX = '.metadata';
-/** A log is not compacted before it has so many bytes. */
+/** A log is not compacted before it has this many bytes. */
 const COMPACT_BYTES = 1 << 20;
 
 interface Snapshot {

@@ -40,7 +40,7 @@ export function codeOf(error: unknown): ExtentCode {
   return EXTENT_CODES.includes(code) ? code : 'UNREACHABLE';
 }
 
-/** A node and where it is. */
+/** A node and its address. */
 export interface NodePlace {
   /** Its number. */
   readonly node: number;
@@ -48,7 +48,7 @@ export interface NodePlace {
   readonly address: string;
 }
 
-/** Where a fragment is. */
+/** The location of a fragment. */
 export interface FragmentPlace extends NodePlace {
   /** Which one of the code, from 0. */
   readonly fragment: number;
@@ -58,7 +58,7 @@ export interface FragmentPlace extends NodePlace {
 
 /** The fragments of an extent that is coded. */
 export interface CodedPlace {
-  /** What made them. */
+  /** The code that made them. */
   readonly code: CodeName;
   /** Those on nodes that are up. */
   readonly fragments: readonly FragmentPlace[];
@@ -84,19 +84,19 @@ export interface NodeInventory {
   readonly fragments: ReadonlyArray<FragmentId & FragmentShape>;
 }
 
-/** What `recoverMetadata` has found. */
+/** Findings of `recoverMetadata`. */
 export interface RecoveryReport {
   /** Extents of which a node has all records: a replica that is sealed, or fragments. */
   readonly certain: readonly number[];
   /** Extents that were open: their length is decided when they are sealed. */
   readonly open: readonly number[];
-  /** Extents that the metadata has and no node that answers: lost, on silent nodes, or deleted since. */
+  /** Extents in the metadata that no answering node has: lost, on silent nodes, or deleted since. */
   readonly missing: readonly number[];
-  /** Extents of nodes that do not say their stream: nothing is done with them, and their nodes delete them. */
+  /** Extents whose nodes do not report the stream: they are ignored, and their nodes delete them. */
   readonly unknown: readonly number[];
   /** Extents that were added to streams. */
   readonly streams: ReadonlyArray<{ readonly stream: string; readonly extents: readonly number[] }>;
-  /** Nodes that did not answer: what they alone have is not in the metadata. */
+  /** Nodes that did not answer: extents that only they have are not in the metadata. */
   readonly silent: readonly number[];
 }
 
@@ -205,7 +205,7 @@ export interface ManagerMethods {
   adopt: [{ stream: string; epoch: number; extents: readonly number[] }, object];
   drop: [{ stream: string; epoch: number; extents: readonly number[] }, object];
   owner: [{ stream: string }, { owner?: string; address?: string }];
-  /** `shared`: those that other streams have, too. */
+  /** `shared`: those that other streams also have. */
   locate: [{ stream: string }, { extents: readonly ExtentPlace[]; shared: readonly number[] }];
   /** Its owner continues in another extent. */
   cut: [{ stream: string }, { extents: readonly ExtentPlace[] }];
@@ -224,17 +224,17 @@ export interface NewNode {
   readonly cluster: string;
 }
 
-/** A manager and what it does. */
+/** A manager and its role. */
 export interface ManagerPlace {
   /** `HOST:PORT`. */
   readonly address: string;
   /** Whether it is the leader; the others are candidates. */
   readonly leads: boolean;
-  /** Since when it leads, or is there: ISO 8601, UTC. */
+  /** When it became the leader or a candidate: ISO 8601, UTC. */
   readonly since: string;
 }
 
-/** What is known of the metadata. */
+/** State of the metadata. */
 export interface MetadataState {
   /** `unverified`: too few nodes have confirmed it. `outdated`: a node has seen a later state. */
   readonly state: 'current' | 'unverified' | 'outdated';
@@ -248,7 +248,7 @@ export interface ClusterStatus {
   readonly cluster: string;
   /** Whether the metadata is the latest. Until that is known, all other requests are refused. */
   readonly metadata: MetadataState;
-  /** Managers that are there, the one that leads first. */
+  /** Running managers, the leader first. */
   readonly managers: readonly ManagerPlace[];
   /** Nodes that have ever joined, by number. */
   readonly nodes: ReadonlyArray<{
@@ -270,9 +270,9 @@ export interface ClusterStatus {
     readonly usedBytes: number;
     /** Space left, bytes. */
     readonly freeBytes: number;
-    /** Damaged records that it has found since it began. */
+    /** Damaged records that it has found since its start. */
     readonly damaged: number;
-    /** Those of them that are intact again. */
+    /** Those of them that were repaired. */
     readonly repaired: number;
     /** Why it takes no new data; missing if it does. */
     readonly readOnly?: string;
@@ -293,9 +293,9 @@ export interface ClusterStatus {
     readonly coded: number;
     /** Bytes of records in those that are sealed. */
     readonly sealedBytes: number;
-    /** Who appends to it; missing if nobody does. */
+    /** The owner, which appends to it; missing if there is none. */
     readonly owner?: string;
-    /** Where the owner serves what is in it, `HOST:PORT`; missing if it does not say so. */
+    /** Where the owner serves its content, `HOST:PORT`; missing if it is not announced. */
     readonly address?: string;
   }>;
   /**
@@ -320,18 +320,18 @@ export interface ClusterStatus {
     /** Extents being coded. */
     readonly coding: number;
   };
-  /** Extents that cannot be sealed before nodes come back, or the operator decides. */
+  /** Extents that cannot be sealed until nodes return or the operator decides. */
   readonly waiting: ReadonlyArray<{
     /** Its number. */
     readonly extent: number;
     /** Why its length is not certain, and what to do. */
     readonly reason: string;
   }>;
-  /** Since the manager began. */
+  /** Since the start of the manager. */
   readonly counters: ManagerCounters;
 }
 
-/** What a manager counts. */
+/** Counters of a manager. */
 export interface ManagerCounters {
   /** Extents sealed. */
   seals: number;
@@ -343,7 +343,7 @@ export interface ManagerCounters {
   rebuilds: number;
   /** Extents deleted. */
   deleted: number;
-  /** Disks refused because they were older than what had been seen of them. */
+  /** Disks refused because they were older than an earlier state that was seen. */
   refusedDisks: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Whether the metadata of a manager may be an older copy: a restored backup of its folder, or of etcd. Nodes remember
- * the last state of the metadata that a manager has shown them. A manager that has started decides nothing before
- * enough nodes have confirmed its metadata, and nothing any more once a node has seen a later state.
+ * the last state of the metadata that a manager has shown them. A started manager makes no decision before enough nodes
+ * have confirmed its metadata, nor after a node has seen a later state.
  */
 
 import { RpcError } from '@rocev2/rpc';

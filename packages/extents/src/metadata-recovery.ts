@@ -1,5 +1,5 @@
 /**
- * Rebuilds the metadata from what the nodes have, after the latest copy of it is lost. Each replica and fragment says
+ * Rebuilds the metadata from the content of the nodes, after its latest copy is lost. Each replica and fragment says
  * to which stream it belongs, so extents that the metadata does not know are added to their streams in order.
  */
 

@@ -113,7 +113,7 @@ export class MetadataSchema {
     }
   }
 
-  /** Takes the name of a cluster whose metadata is lost. False if this metadata has nodes or streams of its own. */
+  /** Takes the name of a cluster whose metadata is lost. False if this metadata has nodes or streams. */
   async acceptCluster(name: string): Promise<boolean> {
     const [found, nodes, streams] = await Promise.all([this.#find<string>(CLUSTER), this.nodes(), this.streams()]);
     if (found === undefined || nodes.length + streams.length > 0) return false;

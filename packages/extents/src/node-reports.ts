@@ -147,7 +147,7 @@ export class NodeReports {
     return 'needed';
   }
 
-  /** A node does not have a replica any more. An open extent is sealed by `RepairLoop`. */
+  /** A node no longer has a replica. An open extent is sealed by `RepairLoop`. */
   async #lost({ key, version, value }: Versioned<ExtentRecord>, node: number): Promise<void> {
     if (value.sealed === undefined) return;
     await this.#manager.schema.commit([

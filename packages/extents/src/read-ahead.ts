@@ -1,4 +1,4 @@
-/** Read-ahead: pieces are read concurrently and delivered in order; the window grows with what has been consumed. */
+/** Read-ahead: pieces are read concurrently and delivered in order; the window grows with the consumed data. */
 
 const DEPTH = 4;
 

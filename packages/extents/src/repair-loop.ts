@@ -54,7 +54,7 @@ export class RepairLoop {
   }
 
   /**
-   * Nodes that have gone for ever, and what they had with them: a cluster of machines that come and go would remember
+   * Nodes that are gone permanently, and their content: a cluster of machines that come and go would remember
    * all of them. One that comes back joins again.
    */
   async #forgetNodes(extents: readonly KnownExtent[]): Promise<void> {

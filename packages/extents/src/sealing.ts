@@ -34,11 +34,11 @@ export interface SealingManager extends ManagerState {
 }
 
 /**
- * The length to seal at. Replicas shorter than what the owner, or a record of any replica, shows as committed have lost
- * data and do not count. Of the rest:
+ * The length to seal at. Replicas shorter than the length that the owner, or a record of any replica, shows as committed
+ * have lost data and do not count. Of the rest:
  *
- * - All have what the owner says to be acknowledged: the smallest length is right.
- * - Those of nodes that have run since the extent was opened have all that was acknowledged: the smallest length of
+ * - The owner reports the acknowledged length, which all of them have: the smallest length is right.
+ * - Those of nodes that have run since the extent was opened have all acknowledged records: the smallest length of
  *   these is right.
  * - Those that were read from disks after a crash may be older copies: only the longest of all of them is right. While
  *   a node is silent, or if one replica is left, an acknowledged record may be missing, and the operator decides.

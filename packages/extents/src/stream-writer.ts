@@ -26,15 +26,15 @@ export interface WriterTiming {
   readonly renewMs?: number;
 }
 
-/** Where a record is. */
+/** Location of a record. */
 export interface Location {
   /** Number of its extent. */
   readonly extent: number;
-  /** Where it begins in the extent, bytes. */
+  /** Offset of its first byte in the extent. */
   readonly offset: number;
 }
 
-/** What a writer counts. */
+/** Counters of a writer. */
 export interface WriterCounters {
   /** Appends acknowledged. */
   appends: number;
@@ -62,7 +62,7 @@ export class StreamWriter {
   /** Since it was opened. */
   readonly counters: WriterCounters = { appends: 0, failovers: 0, resent: 0 };
   readonly #parts: WriterParts;
-  /** An extent with so many bytes of records is followed by another one. */
+  /** An extent with this many bytes of records is followed by another. */
   readonly extentBytes: number;
   #open: Append[] = [];
   #last: Promise<Location> | undefined;
@@ -75,7 +75,7 @@ export class StreamWriter {
   #moving: Promise<void> | undefined;
   #failure: Error | undefined;
   #onEnd: () => void = () => {};
-  /** Resolves when nothing can be appended any more; {@link failure} says why. @internal */
+  /** Resolves when appends are rejected; {@link failure} has the reason. @internal */
   readonly ended = new Promise<void>((resolve) => {
     this.#onEnd = resolve;
   });
@@ -119,12 +119,12 @@ export class StreamWriter {
     return { writer, extents: opened.extents };
   }
 
-  /** Why nothing can be appended any more: another owner, or {@link close}. */
+  /** Why appends are rejected: another owner, or {@link close}. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Whether the lease is valid: nobody else owns the stream without a takeover. */
+  /** Whether the lease is valid: another owner would need a takeover. */
   get isHeld(): boolean {
     const { clock, timing } = this.#parts;
     return this.#failure === undefined && clock.nowNs() < this.#heldNs + timing.leaseMs * NS_PER_MS;
@@ -169,8 +169,8 @@ export class StreamWriter {
   }
 
   /**
-   * Tells the manager where the owner serves what is in the stream, `HOST:PORT`, for as long as it is the owner.
-   * Resolves when the manager has it; if that fails, it is told with the next renewal of the lease. @internal
+   * Reports to the manager where the owner serves the content of the stream, `HOST:PORT`, while it is the owner.
+   * Resolves when the manager has it; if that fails, the next renewal of the lease reports it. @internal
    */
   async announce(address: string): Promise<void> {
     this.#address = address;

@@ -1,17 +1,17 @@
 import { deserialize, serialize } from 'node:v8';
 import { namesHint, RoceError } from 'rocev2/internal/core';
 
-/** Makes bytes of values and back. `pack` and `unpack` of msgpackr are one: `{ encode: pack, decode: unpack }`. */
+/** Converts values to bytes and back. `pack` and `unpack` of msgpackr are one: `{ encode: pack, decode: unpack }`. */
 export interface Codec<V> {
   /** The bytes of a value. */
   encode(value: V): Uint8Array;
-  /** The value of such bytes, which the codec may keep. Throws for bytes that it has not made. */
+  /** The value of these bytes, which the codec may keep. Throws for bytes that it has not made. */
   decode(bytes: Buffer): V;
 }
 
 /**
- * `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: what JSON can say. `structured`: what the
- * structured clone algorithm can copy.
+ * `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: values that JSON can represent. `structured`:
+ * values that the structured clone algorithm can copy.
  */
 export type CodecName = 'bytes' | 'string' | 'json' | 'structured';
 

@@ -24,7 +24,7 @@ export interface StoreSizes {
 
 /** With 1.6 both buckets of some 50 of 100,000 keys are full before all are in; with 2.5 those of none. */
 const SLOTS_PER_ENTRY = 2.5;
-/** A segment holds at least so many of the longest records. */
+/** A segment holds at least this many of the longest records. */
 const RECORDS_PER_SEGMENT = 8;
 const SEGMENTS_WANTED = 64;
 const SEGMENTS_MIN = 8;

@@ -3,21 +3,21 @@ import { checkKind, RoceError, type WaitOptions } from 'rocev2/internal/core';
 /** A key: text in UTF-8, or bytes. */
 export type Key = string | Uint8Array;
 
-/** What the store has for a key. */
+/** The entry of a key. */
 export interface KvEntry<V> {
-  /** As the codec gives it. */
+  /** The value, as returned by the codec. */
   readonly value: V;
   /** Unique among all values that the entry has ever had; for {@link Kv.compareAndSet}. */
   readonly version: number;
 }
 
-/** What {@link Kv.set} takes. */
+/** Options of {@link Kv.set}. */
 export interface SetOptions extends WaitOptions {
   /** Milliseconds until the entry ceases to exist, more than 0. Default: it stays. */
   readonly ttlMs?: number | undefined;
 }
 
-/** What {@link Kv.entries} takes. */
+/** Options of {@link Kv.entries}. */
 export interface ScanOptions extends WaitOptions {
   /** Only keys that begin with this. Default: all. */
   readonly prefix?: Key | undefined;
@@ -36,7 +36,7 @@ export interface KvEvent {
   readonly version: number;
 }
 
-/** The entries of a store. Operations on one key are linearizable; docs/kv.md says what is not. */
+/** The entries of a store. Operations on one key are linearizable; docs/kv.md lists the exceptions. */
 export interface Kv<V> extends AsyncDisposable {
   /** The value of a key; undefined if there is no such entry. */
   get(key: Key, options?: WaitOptions): Promise<V | undefined>;
@@ -58,7 +58,10 @@ export interface Kv<V> extends AsyncDisposable {
   compareAndSet(key: Key, version: number, value: V, options?: SetOptions): Promise<number | undefined>;
   /** Removes an entry. Resolves to whether there was one. */
   delete(key: Key, options?: WaitOptions): Promise<boolean>;
-  /** All entries, in no order. What exists during the whole iteration is given exactly once; it is no snapshot. */
+  /**
+   * All entries, in no order. An entry that exists during the whole iteration is returned exactly once. The result is
+   * not a snapshot.
+   */
   entries(options?: ScanOptions): AsyncIterableIterator<[Buffer, KvEntry<V>]>;
   /** Changes of all keys that begin with `prefix`, from the first `next()` on, until the loop is left. */
   watch(prefix?: Key, options?: WaitOptions): AsyncIterableIterator<KvEvent>;

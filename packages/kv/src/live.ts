@@ -29,7 +29,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 export const RECONNECT_MS_MAX = TIMER_MS_MAX;
 const SNAPSHOT_EVERY_MS = 30_000;
 
-/** What {@link serveKv} takes. */
+/** Options of {@link serveKv}. */
 export interface ServeKvOptions<V> extends StoreSizes {
   /**
    * Use an engine in a worker (`openDevice({engine: 'worker'})`): then readers are answered while this thread is busy.
@@ -63,7 +63,7 @@ export interface SnapshotOptions {
   readonly everyMs?: number | undefined;
 }
 
-/** What {@link openKv} takes. */
+/** Options of {@link openKv}. */
 export interface OpenKvOptions<V> extends Pick<ConnectOptions, 'host' | 'port' | 'signal' | 'timeoutMs'> {
   /** Device of the reader. */
   readonly device: RdmaDevice;
@@ -161,11 +161,11 @@ interface ServerParts {
 }
 
 /**
- * Makes a store in memory of the device and serves it. It is empty, or has what its snapshot has. Rejects with
- * ERR_ROCE_OUT_OF_RANGE for sizes that are not possible, ERR_ROCE_UNKNOWN_NAME, and as `listen` does; with ERR_ROCE_IO
- * for a snapshot that cannot be read, ERR_ROCE_BUSY while another owner has it, ERR_ROCE_MISMATCH for a file that is none, or one of another layout,
- * ERR_ROCE_MALFORMED for one that is damaged, ERR_ROCE_LIMIT or ERR_ROCE_OUT_OF_RANGE for one that has more than the
- * store takes.
+ * Makes a store in memory of the device and serves it. It is empty, or has the entries of its snapshot. Rejects with
+ * ERR_ROCE_OUT_OF_RANGE for impossible sizes, ERR_ROCE_UNKNOWN_NAME, and as `listen` does. Rejects with ERR_ROCE_IO for
+ * a snapshot that cannot be read, ERR_ROCE_BUSY while another owner has it, ERR_ROCE_MALFORMED for a damaged one.
+ * Rejects with ERR_ROCE_MISMATCH for a file that is not a snapshot or has another layout. Rejects with ERR_ROCE_LIMIT
+ * or ERR_ROCE_OUT_OF_RANGE for a snapshot that is too large for the store.
  */
 export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promise<KvServer<V>> {
   checkOptions('serveKv', options, SERVE_OPTIONS);
@@ -212,8 +212,8 @@ function snapshotFile(options: SnapshotOptions): SnapshotFile {
 }
 
 /**
- * Opens the store of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer is no owner of a
- * store, or one with another layout.
+ * Opens the store of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer is not the owner of a
+ * store, or its store has another layout.
  */
 export async function openKv<V = Uint8Array>(options: OpenKvOptions<V>): Promise<KvClient<V>> {
   checkOptions('openKv', options, OPEN_OPTIONS);

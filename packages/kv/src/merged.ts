@@ -1,4 +1,4 @@
-/** Those that wait for something then still wait for it: who has made them has to end them. */
+/** Iterators that wait for a value still wait afterwards: their creator has to end them. */
 export async function* merged<T>(
   sources: ReadonlyArray<AsyncIterator<T, unknown, undefined>>,
 ): AsyncGenerator<T, void, undefined> {

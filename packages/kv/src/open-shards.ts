@@ -13,13 +13,13 @@ export interface ShardOwner {
   /** TCP port. */
   readonly port: number;
   /**
-   * What decides which keys it has, so all readers must name it alike. An owner that moves keeps its keys with its
+   * Determines its keys, so all readers must use the same name. An owner that moves keeps its keys with its
    * name. Default `host:port`.
    */
   readonly name?: string | undefined;
 }
 
-/** What {@link openKvShards} takes. */
+/** Options of {@link openKvShards}. */
 export interface OpenKvShardsOptions<V> extends Omit<OpenKvOptions<V>, 'host' | 'port'> {
   /** 1 to 128, in any order. Readers that name other owners look for the same key elsewhere. */
   readonly owners: readonly ShardOwner[];
@@ -36,11 +36,11 @@ const SHARDS_OPTIONS: OptionNames<OpenKvShardsOptions<unknown>> = {
 };
 
 /**
- * Opens the stores of several owners as one. Every key belongs to one owner, by rendezvous hashing of the names. With
- * an owner more, about 1/n of the keys belong to it, and are not there at first: nothing moves values. Owners that
- * cannot be reached now are tried again by each call that needs them, for
- * `reconnectMs`, or once; such a call rejects with ERR_ROCE_CONNECT, and the others go on. Rejects as `openKv` does if
- * no owner can be reached, and if one of them is no owner of a store; with ERR_ROCE_CONFLICT if two have one name.
+ * Opens the stores of several owners as one. Every key belongs to one owner, by rendezvous hashing of the names. An
+ * added owner gets about 1/n of the keys, without their values: nothing moves values. Each call that needs an
+ * unreachable owner tries to reach it again, for `reconnectMs`, or once. Such a call rejects with ERR_ROCE_CONNECT;
+ * other calls continue. Rejects as `openKv` does if no owner can be reached, and if a peer is not the owner of a store;
+ * with ERR_ROCE_CONFLICT if two have one name.
  */
 export async function openKvShards<V = Uint8Array>(options: OpenKvShardsOptions<V>): Promise<KvShards<V>> {
   checkOptions('openKvShards', options, SHARDS_OPTIONS);

@@ -97,7 +97,7 @@ export class KvOwner<V> implements Kv<V> {
   }
 
   /**
-   * Takes the memory away from all readers that are connected: their next READ fails and ends their connection. They
+   * Revokes the access of all connected readers: their next READ fails and ends their connection. They
    * may connect again.
    */
   async revoke(): Promise<void> {

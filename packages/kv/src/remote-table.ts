@@ -113,7 +113,7 @@ interface Seen {
   isTorn: boolean;
 }
 
-/** The record that the slot leads to, with a value of its own, if it is the key's; undefined if it is another key's. */
+/** The record that the slot refers to, with a copied value, if it is the key's; undefined if it is another key's. */
 function recordOf(bytes: Buffer, { version }: Slot, key: Buffer): Lookup {
   const record = decodeRecord(bytes);
   if (record === undefined || record.version !== version) return 'unclear';

@@ -1,7 +1,7 @@
 /**
  * Which of several owners has a key: rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase
  * hit rates", IEEE/ACM ToN 1998). Each owner draws a number for the key, and the highest has it. With one owner more,
- * it takes 1/n of the keys from all others; no other key moves. All with the same set of names agree, whatever its
+ * it takes 1/n of the keys from all others; no other key moves. All readers with the same set of names agree, in any
  * order.
  */
 

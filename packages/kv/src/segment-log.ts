@@ -110,8 +110,8 @@ export class SegmentLog {
   }
 
   /**
-   * The sealed segment with the fewest live units; undefined if these would leave no room for `units` more in a segment
-   * of their own.
+   * The sealed segment with the fewest live units; undefined if these would leave no space for `units` more in a
+   * separate segment.
    */
   sparsest(units: number): number | undefined {
     let best: number | undefined;

@@ -13,7 +13,7 @@ import { UsedKeys } from './used-keys.js';
 /** Lookups by READ before the owner is called. */
 const LOOKUPS_MAX = 3;
 
-/** What a reader has done. */
+/** Counters of a reader. */
 export interface ClientCounters extends LookupCounters {
   /** GETs for which the owner was asked, because READs met changes. */
   asked: number;

@@ -112,7 +112,7 @@ export class KvShards<V> implements Kv<V> {
     }
   }
 
-  /** What all the clients together have done; a copy. */
+  /** Counters of all clients together; a copy. */
   counters(): ClientCounters {
     const sum = this.#clients[0].counters();
     for (const client of this.#clients.slice(1))

@@ -122,7 +122,7 @@ export class SnapshotFile implements AsyncDisposable {
     if (own?.ino === there.ino && own.dev === there.dev) return;
     throw new RoceError(
       'ERR_ROCE_MISMATCH',
-      'another file was put in its place since this owner began',
+      'the file was replaced since this owner began',
       'move that file away to have this owner write its own, or end this owner to begin with that file',
     );
   }

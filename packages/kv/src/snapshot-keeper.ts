@@ -70,7 +70,7 @@ export class SnapshotKeeper {
   }
 }
 
-/** Whatever a store had, one with as many buckets and the same seed takes. */
+/** A store with as many buckets and the same seed takes all entries of another. */
 export async function restore(
   store: KvStore,
   { buckets, seed, records }: Snapshot,

@@ -7,13 +7,13 @@ import { NvmeStatusError, STATUS } from './status.js';
 
 /** States of a port, by the number that the log page has. */
 export const ANA_STATES = {
-  /** As good as it gets. */
+  /** The best state. */
   optimized: 0x01,
   /** Works, but other ports are better. */
   'non-optimized': 0x02,
   /** No I/O now; hosts use other ports. */
   inaccessible: 0x03,
-  /** No I/O any more. */
+  /** No I/O, permanently. */
   'persistent-loss': 0x04,
   /** No I/O until the next state comes, soon. */
   change: 0x0f,

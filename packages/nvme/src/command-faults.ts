@@ -142,7 +142,7 @@ function ruleError(text: string, problem: string, hint: string | null = `write $
 export interface CommandFaultCount {
   /** The rule as it was written. */
   readonly rule: string;
-  /** Commands that it struck. */
+  /** Commands that it matched. */
   readonly struck: number;
 }
 

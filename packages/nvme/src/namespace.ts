@@ -13,7 +13,7 @@ export interface NamespaceInit {
   readonly reservationStore?: ReservationStore;
 }
 
-/** Namespace IDs go up to this: one list of Identify has room for so many. */
+/** Namespace IDs go up to this: one list of Identify has space for this many. */
 export const NSID_MAX = 1024;
 const LBA_SHIFT_MIN = 9;
 const LBA_SHIFT_MAX = 12;
@@ -63,7 +63,7 @@ export class Namespace {
     return Math.floor(this.#disk.sizeBytes / 2 ** this.lbaShift);
   }
 
-  /** Resolves when that one is not used any more. */
+  /** Resolves when that one is no longer used. */
   async replaceDisk(disk: BlockDevice): Promise<void> {
     if (lbaShiftOf(disk) > this.lbaShift) {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `namespace ${this.nsid} has blocks of ${1 << this.lbaShift} bytes`);

@@ -72,7 +72,7 @@ export class Subsystem {
     this.#onChange(init.nsid);
   }
 
-  /** Resolves when its disk is not used any more. */
+  /** Resolves when its disk is no longer used. */
   async removeNamespace(nsid: number): Promise<void> {
     const ns = this.#namespaces.get(nsid);
     if (ns === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${this.nqn} has no namespace ${nsid}`);
@@ -81,7 +81,7 @@ export class Subsystem {
     await ns.retire();
   }
 
-  /** Resolves when the disk before it is not used any more. */
+  /** Resolves when the previous disk is no longer used. */
   async resizeNamespace(nsid: number, disk: BlockDevice): Promise<void> {
     const ns = this.#namespaces.get(nsid);
     if (ns === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${this.nqn} has no namespace ${nsid}`);

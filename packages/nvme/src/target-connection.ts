@@ -1,7 +1,7 @@
 /**
  * One connection carries one queue. Failing is final: a connection reports it once, by `onFailure`, and from then on
- * neither sends nor reports anything. `close` may be called at any time; when it resolves, nothing of the connection
- * touches memory any more.
+ * neither sends nor reports anything. `close` may be called at any time; when it resolves, the connection no longer
+ * accesses memory.
  */
 
 import type { DataBuffer } from 'rocev2/internal/storage-rpc';
@@ -9,7 +9,7 @@ import type { TlsNames } from './auth/tls-key.js';
 import type { Completion, NvmeCommand } from './capsule.js';
 import type { DataPlace, ExternalSgl } from './sgl.js';
 
-/** What carries a queue. */
+/** Transport of a queue. */
 export type NvmeTransport = 'rdma' | 'tcp';
 
 export interface IncomingCapsule {
@@ -30,7 +30,7 @@ export interface TargetConnection {
   onCapsule: (capsule: IncomingCapsule) => void;
   onFailure: (error: Error) => void;
   buffer(bytes: number): Promise<DataBuffer>;
-  /** Rejects when the connection can touch `into` no more. */
+  /** Rejects when the connection can no longer access `into`. */
   pull(command: NvmeCommand, place: DataPlace, into: DataBuffer): Promise<void>;
   /**
    * The key that `place` names is not touched after the answer. Resolves when the memory is free again, also when the

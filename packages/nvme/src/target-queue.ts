@@ -120,7 +120,7 @@ export class TargetQueue {
     data?.release();
   }
 
-  /** A connection that fails answers nothing any more; whatever is no known failure is a defect. */
+  /** A failed connection sends no more answers; an unknown failure is a defect. */
   #statusOf(error: Error): number {
     if (this.#ended) return STATUS.ABORTED;
     this.#context.counters.refused++;

@@ -20,7 +20,7 @@ import { RemoteSemaphore } from './semaphore.js';
 import { RemoteSequencer } from './sequencer.js';
 import { ConnectionWords, type RemoteWords } from './words.js';
 
-/** What `Primitives.lock` takes. */
+/** Options of `Primitives.lock`. */
 export interface LockOptions extends WaitOptions {
   /**
    * How long a holder may be silent, whole milliseconds, 10 to 3,600,000. Default: the value of the first client, or
@@ -29,13 +29,13 @@ export interface LockOptions extends WaitOptions {
   readonly leaseMs?: number | undefined;
 }
 
-/** What `Primitives.semaphore` takes. */
+/** Options of `Primitives.semaphore`. */
 export interface SemaphoreOptions extends LockOptions {
   /** Leases at a time, 1 to 128. Required of the first client, optional for others. */
   readonly permits?: number | undefined;
 }
 
-/** What `Primitives.barrier` takes. */
+/** Options of `Primitives.barrier`. */
 export interface BarrierOptions extends WaitOptions {
   /** Arrivals of a round, 1 to 2^32. Required of the first client, optional for others. */
   readonly parties?: number | undefined;
@@ -97,7 +97,7 @@ export class Primitives {
     return new RemoteLock(this.#leasePlace(`lock '${name}'`, cell));
   }
 
-  /** So many leases at a time. */
+  /** A semaphore: a limited number of leases at a time. */
   async semaphore(name: string, options: SemaphoreOptions = {}): Promise<RemoteSemaphore> {
     checkOptions('semaphore', options, SEMAPHORE_OPTIONS);
     const { leaseMs, permits: size, ...wait } = options;

@@ -11,7 +11,7 @@ const BEAT_BITS = 10n;
 const HELD = 1n << BEAT_BITS;
 const TOKEN_SHIFT = BEAT_BITS + 1n;
 
-/** A word looks the same again after so many of them. */
+/** A word repeats after this many of them. */
 export const BEATS = 1 << Number(BEAT_BITS);
 
 export function freeWord(token: bigint): bigint {

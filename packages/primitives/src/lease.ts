@@ -13,13 +13,13 @@ export interface LeasePlace {
 
 /**
  * A lock, or a permit of a semaphore, that this side holds until `release`. It is renewed while this side's event loop
- * runs. If that stalls for longer than the lease, or the owner cannot be reached, others may take the lock over: then
+ * runs. If that stalls for longer than the lease, or the owner cannot be reached, others may take the lock over. Then
  * `isHeld` is false from the end of the lease on, and `signal` is aborted. When the owner dies, the lease ends.
  */
 export class Lease {
   /**
-   * Greater than those of all holders before: pass it to what the lock protects, which refuses smaller ones than it has
-   * seen (fencing).
+   * Greater than those of all earlier holders. Pass it to the resource that the lock protects, which refuses smaller
+   * tokens than it has seen (fencing).
    */
   readonly token: bigint;
   readonly #place: LeasePlace;
@@ -59,8 +59,7 @@ export class Lease {
   }
 
   /**
-   * Aborted when the lock is lost, not by `release`. The reason is ERR_ROCE_FENCED. Pass it to what is done under the
-   * lock.
+   * Aborted when the lock is lost, not by `release`. The reason is ERR_ROCE_FENCED. Pass it to the work under the lock.
    */
   get signal(): AbortSignal {
     return this.#lost.signal;
@@ -90,7 +89,7 @@ export class Lease {
     try {
       const found = await words.compareSwap(offset, this.#word, next);
       if (found !== this.#word) {
-        this.#lose('another one has taken it over');
+        this.#lose('another holder has taken it over');
         return;
       }
       this.#word = next;
@@ -126,7 +125,7 @@ export class Lease {
   }
 
   /**
-   * Gives the lock back. Resolves to whether this side was its only holder until then; false also when the owner could
+   * Releases the lock. Resolves to whether this side was its only holder until then; false also when the owner could
    * not be reached. Safe to call twice.
    */
   async release(options?: WaitOptions): Promise<boolean> {

@@ -15,7 +15,7 @@ const CLIENTS = 1024;
 const CLIENTS_MAX = 8192;
 const FIRST_NUMBER_MAX = 2 ** 52;
 
-/** What {@link servePrimitives} takes. */
+/** Options of {@link servePrimitives}. */
 export interface ServePrimitivesOptions {
   /**
    * Use an engine in a worker (`openDevice({engine: 'worker'})`): then the primitives work while this thread is busy.
@@ -39,13 +39,13 @@ export interface ServePrimitivesOptions {
   readonly isRestart?: boolean | undefined;
   /**
    * Tokens and sequences begin above those of any owner with a smaller one, 0 to 2^52. Default: microseconds since
-   * 1970, by the time of day, so that a new owner begins above the old one. Say it yourself where the time of day may
-   * have been put back.
+   * 1970, by the time of day, so that a new owner begins above the old one. Set it where the time of day may have been
+   * put back.
    */
   readonly firstNumber?: number | undefined;
 }
 
-/** What {@link openPrimitives} takes. */
+/** Options of {@link openPrimitives}. */
 export interface OpenPrimitivesOptions extends Pick<ConnectOptions, 'host' | 'port' | 'signal' | 'timeoutMs'> {
   /** Device of the client. */
   readonly device: RdmaDevice;

@@ -24,7 +24,7 @@ export class RemoteLock {
     return this.#place.leaseNs / NS_PER_MS;
   }
 
-  /** Waits for the lock. One that comes too late for its caller is given back. */
+  /** Waits for the lock. A lock that is obtained too late for its caller is released. */
   async acquire(options?: WaitOptions): Promise<Lease> {
     const deadline = WaitDeadline.of('acquire', options, this.#place.words.clock);
     return waitFor(deadline, (cancellation) => this.#acquire(cancellation), giveBack);
@@ -67,7 +67,7 @@ export class RemoteLock {
   }
 
   /**
-   * Does `work` under the lock, and gives it back. Resolves or rejects as `work` does; `work` has to look at
+   * Runs `work` under the lock, and then releases it. Resolves or rejects as `work` does; `work` has to observe
    * `lease.signal` itself.
    */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {

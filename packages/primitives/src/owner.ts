@@ -11,14 +11,14 @@ import { WORD_BYTES } from './words.js';
 
 const CALL_BYTES_MAX = 4096;
 
-/** What a ring is made with. */
+/** Options of a ring. */
 export interface RingOptions {
   /** Messages that wait at most, 1 to 128. Default 128. */
   readonly slots?: number | undefined;
   /** Bytes of the longest message, 1 to 65,536. Default 1024. */
   readonly bytes?: number | undefined;
   /**
-   * A producer that takes longer to write a message than so many milliseconds, 10 to 3,600,000, loses its connection.
+   * Milliseconds that a producer may take to write a message, 10 to 3,600,000; a slower one loses its connection.
    * Default 10,000.
    */
   readonly writeTimeoutMs?: number | undefined;
@@ -91,8 +91,8 @@ export class PrimitivesOwner {
   }
 
   /**
-   * What a client has claimed is given to others only when its queue pair is gone: nothing of it can be executed any
-   * more.
+   * A client's claims are given to others only when its queue pair is destroyed: then none of its requests can be
+   * executed.
    */
   async #end(id: number): Promise<void> {
     const { connection, server } = this.#clients.get(id)!;

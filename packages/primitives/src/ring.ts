@@ -66,7 +66,7 @@ export class RemoteRing {
       words.compareSwap(offset, 1n, 0n),
     ]);
     if (waits === 1n) wake().catch(() => {}); // The consumer polls anyway, a little later.
-    if (found !== claimed) throw new RoceError('ERR_ROCE_FENCED', 'the owner has given the slot to somebody else');
+    if (found !== claimed) throw new RoceError('ERR_ROCE_FENCED', 'the owner has given the slot to another producer');
   }
 
   async #claim(cancellation: CancellationState): Promise<bigint> {

@@ -11,7 +11,7 @@ import { decodeValue } from './value.js';
 const MEMORY_BYTES_MAX = 256 << 20;
 /** Of the clients of one address. */
 const ADDRESS_PART = 1 / 4;
-/** Memory of each connection, whatever the others hold. */
+/** Memory that each connection always has. */
 const SHARE_BYTES = 64 << 10;
 /** An item of an array or a field of an object, decoded. */
 const ELEMENT_BYTES = 64;

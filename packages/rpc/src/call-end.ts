@@ -29,7 +29,7 @@ export class CallEnd {
     this.#reject?.(reason);
   }
 
-  /** What `work` yields; rejects at once when the call ends, though the work may go on. */
+  /** The result of `work`; rejects at once when the call ends, although the work may continue. */
   unlessEnded<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#reason !== undefined) reject(this.#reason);

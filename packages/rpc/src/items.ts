@@ -124,7 +124,7 @@ export class ItemCredits {
 
   give(count: number): void {
     this.#left += count;
-    if (this.#left > this.#window) throw broken('it gave back credits that were never used');
+    if (this.#left > this.#window) throw broken('it returned credits that were never used');
     this.#wake();
   }
 

@@ -64,7 +64,7 @@ export class RpcLink {
   readonly carrier: RpcCarrier;
   readonly #lender: Connection | undefined;
   readonly #pools: Pools | undefined;
-  /** Messages that wait for memory, in order: all later ones wait, too. */
+  /** Messages that wait for memory, in order: all later ones also wait. */
   #order: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   readonly #limits: Limits;

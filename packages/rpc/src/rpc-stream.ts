@@ -9,8 +9,8 @@ import { bodyBytesIn, HEADER_BYTES } from './frame.js';
 
 const CLOSING_NS = NS_PER_S;
 /**
- * A frame that grows by less than {@link LOOK_BYTES} in each of so many looks ends the stream. Looks are counted, not
- * time, so that a suspended host does not end its streams.
+ * A frame that grows by less than {@link LOOK_BYTES} in each of this many checks ends the stream. Checks are counted,
+ * not time, so that a suspended host does not end its streams.
  */
 const LOOKS_MAX = 10;
 const LOOK_NS = NS_PER_S;
@@ -179,7 +179,7 @@ export class RpcStream {
 }
 
 /**
- * Carries an RPC over a byte stream, such as a TCP or TLS socket, a pipe, `connection.stream()` or a `SuDuplex`: give
+ * Carries an RPC over a byte stream: a TCP or TLS socket, a pipe, `connection.stream()` or a `SuDuplex`: give
  * the result to {@link connectRpc} or {@link serveRpc} instead of a connection. The RPC owns the stream from then on,
  * and destroys it at its end. Throws ERR_ROCE_INVALID_ARGUMENT for a stream of objects or text, because it has no
  * bytes.

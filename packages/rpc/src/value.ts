@@ -3,7 +3,7 @@
  *
  *     json bytes 4   pieces 4   bytes of each piece 4 ...   JSON   pieces
  *
- * In the JSON, the string NUL + number stands for a piece. A string of the program that begins with NUL gets a second
+ * In the JSON, the string NUL + number represents a piece. A string of the program that begins with NUL gets a second
  * NUL.
  */
 

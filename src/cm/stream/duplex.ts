@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { MessageStream } from './message-stream.js';
 
-/** What {@link Connection.stream} takes. */
+/** Options of {@link Connection.stream}. */
 export interface StreamOptions {
   /** Bytes that each direction buffers in this process, in addition to the connection's receives. Default 256 KiB. */
   readonly highWaterMark?: number | undefined;

@@ -28,7 +28,7 @@ import {
 /** Receives that stay free for frames without data: OPEN, two CREDIT, FIN, FIN_ACK, RESET. */
 const CONTROL_RECEIVES = 6;
 const SEND_BYTES = 4 << 20;
-/** How long the reason of a reset may take to reach the peer before the connection is closed all the same. */
+/** How long the connection stays open for the reason of a reset to reach the peer. */
 const RESET_GRACE_NS = 1e9;
 
 interface Slot {
@@ -36,7 +36,7 @@ interface Slot {
   readonly bytes: Buffer;
 }
 
-/** What a stream needs of the connection that carries it. */
+/** The connection as its stream uses it. */
 export interface MessageCarrier {
   readonly device: RdmaDevice;
   readonly isClosed: boolean;
@@ -272,7 +272,7 @@ export class MessageStream {
   #onCredits(credits: number): void {
     if (credits === 0) return;
     this.#credits += credits;
-    if (this.#credits > this.#peer!.window) throw malformed('it gives back credits that it never had');
+    if (this.#credits > this.#peer!.window) throw malformed('it returned credits that it never had');
     this.#wake?.();
   }
 
@@ -292,7 +292,7 @@ export class MessageStream {
     this.#tellCredits();
   }
 
-  /** Half a window at a time; the other half is enough to keep the peer busy. One frame on its way at most. */
+  /** Half a window at a time; the other half keeps the peer busy. At most one frame is in flight. */
   #tellCredits(): void {
     if (this.#isCrediting || this.#hasPeerEnded || this.#failure !== undefined) return;
     if (this.#freed < Math.max(1, this.#own.window >> 1)) return;

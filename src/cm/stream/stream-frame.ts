@@ -1,6 +1,6 @@
 /**
- * Frames of a byte stream over a connection: one message each, sent with immediate data. docs/stream-protocol.md has the
- * protocol.
+ * Frames of a byte stream over a connection: one message each, sent with immediate data. docs/stream-protocol.md
+ * describes the protocol.
  *
  *     immediate: kind 8 | credits 24
  */

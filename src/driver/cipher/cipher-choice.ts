@@ -1,6 +1,5 @@
 /**
- * Which AES-GCM a thread seals and opens packets with: the fastest of those that are there and right, or the one that a
- * variable names.
+ * Selects the AES-GCM of a thread: the fastest that is available and correct, or the one that a variable names.
  */
 
 import { NS_PER_MS } from '../../core/units.js';
@@ -45,7 +44,7 @@ export const CIPHER_RULES: SelectionRules<CipherImplementation> = {
     openssl: opensslEvp,
     'node:crypto': nodeCrypto,
   },
-  // It takes longer for the object of each packet than the others for all of it.
+  // Making its object takes longer than the whole packet with the others.
   lastResort: 'node:crypto',
   isCorrect: ciphersRight,
   failure: 'makes wrong packets',

@@ -1,7 +1,7 @@
 /**
  * Whether a cipher is AES-GCM: a known answer for each length of key (McGrew and Viega's test cases 4 and 16), then
- * packets of many lengths at many places against node:crypto in both directions, and that a packet of which one bit has
- * changed is not opened.
+ * packets of many lengths and offsets against node:crypto in both directions; a packet with one changed bit must not be
+ * opened.
  */
 
 import { patternlessBytes } from '../../core/patternless-bytes.js';

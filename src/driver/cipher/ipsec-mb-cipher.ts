@@ -18,8 +18,8 @@ import { type KeptAddresses, keptAddresses, threadAddresses } from './kept-addre
 const LIBRARY = 'libIPSec_MB.so.1';
 
 /**
- * What each variant needs of the processor, as `/proc/cpuinfo` calls it (the library's IMB_CPUFLAGS_*, for what AES-GCM
- * uses), the widest first.
+ * CPU flags that each variant needs, as named in `/proc/cpuinfo` (the library's IMB_CPUFLAGS_* for AES-GCM), the widest
+ * first.
  */
 const SSE = ['sse4_2', 'aes', 'pclmulqdq'];
 const AVX2 = [...SSE, 'avx', 'avx2', 'bmi2'];
@@ -69,7 +69,7 @@ interface Functions {
 }
 
 /**
- * Layout of what a cipher has: `struct gcm_key_data` (1,008 bytes, in whole lines of 64), `struct gcm_context_data`
+ * Memory layout of a cipher: `struct gcm_key_data` (1,008 bytes, in whole lines of 64), `struct gcm_context_data`
  * (88), nonce, tag, key.
  */
 const CONTEXT_AT = 1024;

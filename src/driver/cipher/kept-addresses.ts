@@ -9,7 +9,7 @@ const SLOTS = 2048;
 const SPREAD = 0x9e3779b1;
 const SPREAD_SHIFT = 32 - Math.log2(SLOTS);
 
-/** Objects, which a list of numbers would not keep: what was put there as an object comes out as the same one. */
+/** Objects, which a list of numbers would not keep: a stored object is returned as the same one. */
 type Kept = Array<number | undefined>;
 
 class AddressSlots {

@@ -84,9 +84,9 @@ const SELECTION = new ImplementationSelection(CRC32C_RULES);
 let isOffered = false;
 
 /**
- * From now on this thread sums data by the fastest CRC-32C, which is found with the first sum of more than a header:
- * many programs need none. One that
- * `wanted`, by default the variable, names is selected at once: throws as {@link ImplementationSelection.select}.
+ * Makes this thread use the fastest CRC-32C, which is selected at the first checksum of more than a header, because
+ * many programs need none. A name in `wanted`, by default of the variable, is selected at once. Throws as {@link
+ * ImplementationSelection.select}.
  */
 export function offerCrc32c(wanted = process.env[CRC32C_VARIABLE] ?? ''): void {
   if (isOffered) return;

@@ -1,6 +1,6 @@
 /**
- * The NIC's side of the sleeping protocol, the doorbells, and the spinner's token: of all NICs of a process one spins
- * at a time, or they would take the cores from each other.
+ * The NIC's side of the sleeping protocol, the doorbells, and the spinner's token: only one NIC of a process spins at a
+ * time, so that they do not take the cores from each other.
  */
 
 import { AdaptiveSpin } from '../../core/adaptive-spin.js';

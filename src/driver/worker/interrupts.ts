@@ -6,7 +6,7 @@
 import { COUNTER } from '../../memory/ring/counters.js';
 import { WORD_INTERRUPTS } from './thread-messages.js';
 
-/** The NIC's side. Its driver delivers after it has processed what arrived, and again after each poll. */
+/** The NIC's side. Its driver delivers after it has processed arrived datagrams, and after each poll. */
 export class Interrupts {
   readonly #control: Int32Array;
   readonly #counters: Float64Array;

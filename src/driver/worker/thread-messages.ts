@@ -1,6 +1,6 @@
 /**
  * Sleeping and waking cannot miss each other: the NIC stores ASLEEP and then looks at its doorbells once more; the
- * application rings and then looks whether the NIC sleeps (both in the one order that all atomics have).
+ * application rings and then checks whether the NIC sleeps (both in the one order that all atomics have).
  */
 
 import type { SerializedRoceError } from '../../core/errors.js';
@@ -37,7 +37,7 @@ export type ToThread =
   /** Memory of this process at an address; `returned` says when the thread has let go of it. */
   | { readonly type: 'lend'; readonly id: number; readonly address: number; readonly bytes: number }
   | { readonly type: 'detach'; readonly id: number }
-  /** Up to this index only: memory that later ones name may still be on its way. */
+  /** Only up to this index: memory of later ones may still be in transfer. */
   | { readonly type: 'commands'; readonly end: number }
   | { readonly type: 'wake' }
   | { readonly type: 'associate'; readonly request: number; readonly terms: AssociationTerms }

@@ -1,11 +1,11 @@
 /**
- * The poll loop of a NIC that has a thread to itself: reads the socket and the doorbells alternately, and blocks the
+ * The poll loop of a NIC with its own thread: reads the socket and the doorbells alternately, and blocks the
  * thread when there is nothing, after a short spin if that pays.
  *
  * Invariant: the thread's event loop, which brings messages and files, runs at least every {@link RUN_NS} of work and
- * after every sleep. The first sleep is {@link SLEEP_NS} at most. Each that nothing ends is followed by one of up to
- * twice its length, so that an idle NIC seldom wakes up, and what the loop still has to do for a message waits no
- * longer than the message has waited already. Messages end a sleep; whoever ends the process waits for the end of it.
+ * after every sleep. The first sleep is {@link SLEEP_NS} at most. An undisturbed sleep is followed by one of up to
+ * twice its length, so that an idle NIC seldom wakes up, and the remaining work for a message waits no longer than the
+ * message has already waited. Messages end a sleep; the end of the process waits for it.
  */
 
 import type { BatchedUdpPort } from '../../dgram-ext/batched-udp-port.js';
@@ -50,7 +50,7 @@ export class ThreadPoller {
     const hooks = this.#hooks;
     const endNs = nowNs() + RUN_NS;
     do {
-      poller.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
+      poller.nowNs = nowNs(); // The time stamp of arrived datagrams, perhaps after a sleep.
       const received = this.#socket.receive(poller.isReading) > 0;
       const rung = hooks.begin();
       const sent = poller.poll();

@@ -1,6 +1,6 @@
 /**
- * The worker engine: the NIC and its port in a thread of their own, so that one-sided operations of the peer are served
- * however busy this thread is.
+ * The worker engine: the NIC and its port in a separate thread, so that one-sided operations of the peer are served
+ * while this thread is busy.
  */
 
 import { once } from 'node:events';

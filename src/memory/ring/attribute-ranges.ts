@@ -58,7 +58,7 @@ const RANGES: ReadonlyArray<
 ];
 
 /**
- * Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is no whole number in its range.
+ * Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is not a whole number in its range.
  */
 export function checkAttributes(values: Readonly<Partial<QpAttributes>>, mask: number): void {
   for (const [bit, field, min, max, name = field] of RANGES) {

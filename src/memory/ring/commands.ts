@@ -199,7 +199,7 @@ const FIELD_BYTES: Record<FieldKind, number> = {
 
 const U32_MAX = 0xffffffff;
 
-/** Checks the 32-bit fields of a command before they are written, where another value would be cut off in silence. */
+/** Checks the 32-bit fields of a command before they are written, because other values would be truncated silently. */
 export function checkU32Fields(table: Record<string, FieldKind>, values: Record<string, FieldValue>): void {
   for (const [name, kind] of Object.entries(table)) {
     const value = values[name];

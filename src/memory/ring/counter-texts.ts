@@ -1,8 +1,8 @@
-/** What each counter of the NIC counts: apart from their names, which every program has. */
+/** Descriptions of the NIC's counters, separate from their names, which every program needs. */
 
 import type { CounterName } from './counters.js';
 
-/** What each counter counts, for `--help` and documentation. */
+/** The meaning of each counter, for `--help` and documentation. */
 export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = {
   tx_packets: 'datagrams handed to the port',
   tx_bytes: 'UDP payload bytes handed to the port',
@@ -25,7 +25,7 @@ export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = {
   np_cnp_sent: 'congestion notification packets sent',
   rp_cnp_handled: 'congestion notification packets that lowered a rate',
   rp_cnp_ignored:
-    'congestion notification packets that changed nothing: no ECT or no DCQCN there, or too soon after the last one',
+    'congestion notification packets that changed nothing: no ECT or no DCQCN, or too soon after the previous notification',
   rp_cnp_suspicious: 'spoofed congestion notification packets: more than packets sent with ECT, or too late; ignored',
   rx_prio0_pause: 'times a PFC frame paused or resumed priority 0',
   rx_prio1_pause: 'the same for priority 1',
@@ -82,7 +82,7 @@ export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = {
   secure_drop_plain: 'plain packets where packets have to be protected',
   secure_drop_malformed: 'packets in PSP that carry no RoCEv2 packet, or have options that are not spoken here',
   secure_drop_unknown_spi: 'packets in PSP for an association that does not exist',
-  secure_drop_address: 'packets in PSP from another address or UDP port than that of the association',
+  secure_drop_address: 'packets in PSP from another address or UDP port than the association has',
   secure_drop_replayed: 'packets in PSP that are duplicates, or too late to tell',
   secure_drop_forged: 'packets in PSP that the peer has not sealed: changed, cut, or made up',
   secure_tx_drop_no_association: 'packets that were not sent, because there are no keys for their destination',

@@ -3,7 +3,7 @@
  * Names are those operators grep for (mlx5 and rxe `hw_counters`) where such a name exists.
  */
 
-/** All counters of the NIC, in the order of their slots; counter-texts.ts says what each counts. */
+/** All counters of the NIC, in the order of their slots; counter-texts.ts describes each. */
 export const COUNTER_NAMES = [
   'tx_packets',
   'tx_bytes',

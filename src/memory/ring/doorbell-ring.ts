@@ -7,7 +7,7 @@
 
 import { createRingMemory, Ring } from './ring.js';
 
-/** Set when a doorbell found no room: every QP is to be looked at. */
+/** Set when the ring was full: every QP has to be checked. */
 const WORD_ALL = 5;
 
 export class DoorbellRing extends Ring {

@@ -15,32 +15,32 @@ import type { Protection } from './protection.js';
 export interface EngineLink extends Clock {
   allocate(bytes: number): ArrayBufferLike;
   /**
-   * Gives memory that {@link EngineLink.allocate} has just made its pages, so that no transfer waits for them; where
-   * there is a system that does so.
+   * Populates the pages of memory that {@link EngineLink.allocate} has just made, so that no transfer waits for them,
+   * if the system supports it.
    */
   populate(memory: ArrayBufferLike): void;
   /** Whether the NIC can reach memory of this kind: a NIC in another thread only shared memory. */
   reaches(memory: ArrayBufferLike): boolean;
   /** Makes memory reachable for the NIC and names it; command arguments carry the number. */
   attach(memory: ArrayBufferLike): number;
-  /** Gives one {@link EngineLink.attach} back. Throws ERR_ROCE_NOT_FOUND for a number that is not attached. */
+  /** Undoes one {@link EngineLink.attach}. Throws ERR_ROCE_NOT_FOUND for a number that is not attached. */
   detach(memoryId: number): void;
   readonly commands: CommandRing;
   readonly events: EventRing;
   /**
-   * One number a counter, in the order of {@link COUNTER_NAMES}; written by the NIC, but for what
-   * {@link EngineLink.refreshCounters} brings.
+   * One number per counter, in the order of {@link COUNTER_NAMES}; written by the NIC, except those that {@link
+   * EngineLink.refreshCounters} updates.
    */
   readonly counters: Float64Array;
   ringCommands(): void;
   /** Informs the NIC that the send queue, or (after an error) the receive queue, of this QP has new elements. */
   ringDoorbell(qpn: number): void;
   /**
-   * Takes in what has arrived and sends what there is, within this call; bounded. False: not done. Absent: polled
+   * Processes arrived datagrams and sends packets within this call; bounded. False: not done. Absent: polled
    * elsewhere. See `RdmaDevice.poll`.
    */
   poll?(): boolean;
-  /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
+  /** Called by the NIC's side when the event ring has new events, never from inside a call of this side. */
   onInterrupt: () => void;
   /** Called once when the NIC has failed: pending requests are not answered, and nothing is called back afterwards. */
   onFailure: (cause: RoceError) => void;
@@ -50,7 +50,7 @@ export interface EngineLink extends Clock {
    * it, and the promise waits a moment for the peer to take it.
    */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
-  /** Only when nothing is on its way to it. */
+  /** Only when no packet to it is in flight. */
   unshare(address: IpAddress, udpPort: number): void;
   /** Names the processes that the port can share memory with: those that have the same. */
   readonly memoryDomain: string | undefined;
@@ -60,7 +60,7 @@ export interface EngineLink extends Clock {
   readonly protection: Protection | undefined;
   /** The path MTU that gets through to this address as currently known to the system; undefined if unknown. */
   pathMtuTowards(address: IpAddress): number | undefined;
-  /** Brings those of {@link EngineLink.counters} up to date that the system keeps, not the NIC. */
+  /** Updates those of {@link EngineLink.counters} that the system keeps, not the NIC. */
   refreshCounters(): void;
   readonly portDescription: string;
   /** Nothing is called back afterwards. */

@@ -5,7 +5,7 @@
 
 /** Work request opcodes (`ibv_wr_opcode`); `REG_MR` is the kernel's IB_WR_REG_MR, which has no number in user space. */
 export const WR_RDMA_WRITE = 0;
-/** RDMA WRITE that takes a receive of the peer and gives it 32 bits. */
+/** RDMA WRITE that takes a receive of the peer and delivers 32 bits to it. */
 export const WR_RDMA_WRITE_WITH_IMM = 1;
 export const WR_SEND = 2;
 export const WR_SEND_WITH_IMM = 3;
@@ -145,7 +145,7 @@ export const STATUS_REM_INV_REQ_ERR = 9;
 export const STATUS_REM_ACCESS_ERR = 10;
 export const STATUS_REM_OP_ERR = 11;
 export const STATUS_RETRY_EXC_ERR = 12;
-/** The peer was not ready to receive, however often the request was sent. */
+/** The peer was not ready to receive after all retries. */
 export const STATUS_RNR_RETRY_EXC_ERR = 13;
 
 /** The name of a completion status as the specification has it: `RETRY_EXC_ERR` for 12. */
@@ -195,13 +195,13 @@ export type QpTypeName = keyof typeof QP_TYPES;
 
 /** Async events (`ibv_event_type` names), plus the ring's own notices to the application side. */
 export const EVENT_COMMAND_DONE = 1;
-/** An armed completion queue has what it was armed for. ID: the CQ. */
+/** An armed completion queue has a completion of the kind that it was armed for. ID: the CQ. */
 export const EVENT_COMPLETION = 2;
 /** The first packet came before the move to RTS. ID: the QPN. */
 export const EVENT_COMM_EST = 3;
 /** A send queue has drained in SQD, and its owner requested this. ID: the QPN. */
 export const EVENT_SQ_DRAINED = 4;
-/** A queue pair went to ERR by an error of its own. ID: the QPN. */
+/** A queue pair went to ERR by its own error. ID: the QPN. */
 export const EVENT_QP_FATAL = 5;
 /** A queue pair in ERR takes nothing more from its SRQ. ID: the QPN. */
 export const EVENT_QP_LAST_WQE_REACHED = 6;

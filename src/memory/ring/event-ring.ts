@@ -5,10 +5,10 @@
 
 import { createRingMemory, Ring } from './ring.js';
 
-/** Enough for one completion notice per CQ and bursts of async events between two turns of the event loop. */
+/** Enough for one completion notice per CQ and bursts of async events between two iterations of the event loop. */
 export const EVENT_DEPTH = 4096;
 
-/** Set when an event found no room. */
+/** Set when the ring was full and an event was lost. */
 const WORD_LOST = 5;
 
 export interface RingEvent {

@@ -20,13 +20,13 @@ export interface AssociationTerms {
   readonly keyBytes?: 16 | 32;
 }
 
-/** What has happened with the keys of an association, since there are any. */
+/** Counters of the keys of an association, since the first one. */
 export interface AssociationCounts {
   readonly sealed: number;
   readonly opened: number;
-  /** Packets dropped because they had come before, or were too old to tell. */
+  /** Packets dropped because they were repeated, or too old to be checked. */
   readonly replayed: number;
-  /** Packets dropped because the peer has not sealed them as they are. */
+  /** Packets dropped because they are not authentic. */
   readonly forged: number;
   readonly rekeys: number;
 }
@@ -34,19 +34,19 @@ export interface AssociationCounts {
 export interface Protection {
   readonly mode: ProtectionMode;
   /**
-   * Resolves when what the peer seals is opened. What goes to the peer is sealed from its first packet on, or from
+   * Resolves when packets of the peer can be opened. Packets to the peer are sealed from its first packet on, or from
    * {@link Protection.begin}.
    */
   associate(terms: AssociationTerms): Promise<void>;
-  /** The peer is ready: what goes to it is sealed with these keys from now on. */
+  /** The peer is ready: packets to it are sealed with these keys from now on. */
   begin(spi: number): void;
   /**
-   * The connection to the peer ends: what goes there is sealed with the keys of another one, if there is one. What
-   * comes is opened as before.
+   * The connection to the peer ends: packets to it are sealed with the keys of another connection, if there is one.
+   * Received packets are opened as before.
    */
   retire(spi: number): void;
-  /** What has happened with the keys so far; undefined where there are none. */
+  /** Counters of the keys so far; undefined without keys. */
   counts(spi: number): Promise<AssociationCounts | undefined>;
-  /** What the peer still seals is dropped. */
+  /** Packets that the peer still seals are dropped. */
   dissolve(spi: number): void;
 }

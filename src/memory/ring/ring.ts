@@ -1,5 +1,5 @@
 /**
- * What all rings share: a header of 32-bit words and a power-of-two number of fixed-size elements in one
+ * The common part of all rings: a header of 32-bit words and a power-of-two number of fixed-size elements in one
  * (Shared)ArrayBuffer.
  *
  *     word 0 producer   free-running index of the next element to write   (atomic store publishes)

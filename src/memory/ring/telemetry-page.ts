@@ -1,14 +1,14 @@
 /**
- * A queue pair's telemetry page: memory that the NIC writes while it works and the application reads whenever it likes,
- * as a NIC would by DMA. No command, no lock, nothing on the completion path.
+ * A queue pair's telemetry page: memory that the NIC writes while it works and the application reads at any time, as a
+ * NIC would by DMA. No command, no lock, nothing on the completion path.
  *
  *     f64 scalars     SCALAR_* below
- *     f64 waits       nanoseconds the send side stood still, by cause
+ *     f64 waits       nanoseconds the send side was stalled, by cause
  *     f64 counters    in the order of QP_COUNTER_NAMES
  *     f64 stamps      T1..T5 of each send WQE, at (index mod depth); T1 is the application's, the others the NIC's
  *     records         the newest packet headers, both ways
  *
- * One writer a field. A reader in another thread may catch a packet record half written: it is for people.
+ * One writer per field. A reader in another thread may catch a packet record half written: it is for people.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -17,7 +17,7 @@ import { PSN_MASK } from '../../packet/psn.js';
 /**
  * The stamps of a work request after RDMA Estats (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5), all
  * on the engine's clock: T1 posted, T2 first packet handed to the port, T3 last packet first sent, T4 the answer that
- * covers its last PSN, T5 CQE generated. (T6, CQE polled, is known only to who polls.)
+ * covers its last PSN, T5 CQE generated. (T6, CQE polled, is known only to the polling application.)
  */
 export const STAMP_T1 = 0;
 export const STAMP_T2 = 1;
@@ -27,7 +27,7 @@ export const STAMP_T4 = 3;
 export const STAMP_T5 = 4;
 const STAMPS = 5;
 
-/** Why the send side of a queue pair stands still although there is something to send. */
+/** Why the send side of a queue pair is stalled although there is something to send. */
 export const WAIT_CAUSES = ['window', 'readLimit', 'fence', 'rnr', 'pacing'] as const;
 /** A name of {@link WAIT_CAUSES}. */
 export type WaitCause = (typeof WAIT_CAUSES)[number];
@@ -38,7 +38,7 @@ export const WAIT_RNR = 3;
 export const WAIT_PACING = 4;
 export const WAIT_NOTHING = -1;
 
-/** What a queue pair counts for itself while it is watched; the NIC's counters of the same name are sums over all. */
+/** Counters of one queue pair while it has telemetry; the NIC's counters of the same name are totals of all. */
 export const QP_COUNTER_NAMES = [
   'tx_packets', // packets sent, answers included
   'tx_bytes', // UDP payload bytes sent

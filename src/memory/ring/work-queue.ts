@@ -103,7 +103,7 @@ export class SgeList {
 
 /**
  * Throws ERR_ROCE_LIMIT unless the list fits the queue, ERR_ROCE_OUT_OF_RANGE unless it fits the transport,
- * ERR_ROCE_INVALID_ARGUMENT for an address that is no bigint.
+ * ERR_ROCE_INVALID_ARGUMENT for an address that is not a bigint.
  */
 function checkSges(sges: readonly Sge[], maxSge: number): void {
   if (sges.length > maxSge) {
@@ -166,7 +166,7 @@ abstract class WorkQueue extends Ring {
 export class SendQueue extends WorkQueue {
   readonly maxSge: number;
   readonly maxInlineBytes: number;
-  /** Where the element stands that was begun last. */
+  /** Offset of the element that was begun last. */
   #at = 0;
 
   static create(
@@ -186,8 +186,8 @@ export class SendQueue extends WorkQueue {
   }
 
   /**
-   * Application side: begins the element at `index`, which the `put` methods complete; what none of them writes is 0.
-   * The caller publishes it by advancing `producer`.
+   * Application side: begins the element at `index`, which the `put` methods complete; fields that none of them writes
+   * are 0. The caller publishes it by advancing `producer`.
    */
   begin(index: number, opcode: number, flags: number): void {
     const o = this.offsetOf(index);

@@ -1,5 +1,5 @@
 /**
- * A port that also writes what passes to a capture, as RAW IP packets whose known header fields make the ICRC verify in
+ * A port that also writes its packets to a capture, as RAW IP packets whose known header fields make the ICRC verify in
  * Wireshark. Comments mark retransmissions and congestion marks. A UDP socket hides the received IPv4 identification,
  * so it is computed back from the ICRC, with a comment.
  */
@@ -32,7 +32,7 @@ export class CapturePort extends PortWrapper {
   readonly #sink: PacketSink;
   readonly #interfaceId: number;
   readonly #wallClockNs: () => bigint;
-  /** Anybody may send to a UDP port, so it takes the longest datagram there is. */
+  /** Any host may send to a UDP port, so the buffer takes the longest possible datagram. */
   readonly #packet = new Uint8Array(IPV6_BYTES + 0xffff);
   readonly #flows = new IcrcFlows();
   readonly #parsed = new RocePacket();

@@ -7,7 +7,7 @@ import { parserOf } from './capture-reader.js';
 import type { CaptureDamage, CapturedPacket, CaptureParser } from './captured-packet.js';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;
-/** Before the bytes of a chunk there is room for the block that the chunk before has cut. */
+/** Before the bytes of a chunk there is space for the block that the previous chunk has split. */
 const HEAD_BYTES = 1024 * 1024;
 const BUFFER_BYTES = HEAD_BYTES + CHUNK_BYTES;
 /** No block of a capture is longer: a packet has at most 256 KiB, and options are short. */
@@ -22,7 +22,7 @@ interface Chunk {
 export class CaptureStream {
   /** Size of the file when it was opened. */
   readonly sizeBytes: number;
-  /** Why the packets ended before the end of the file. Undefined: they did not. */
+  /** Why the packets ended before the end of the file. Undefined: the whole file was read. */
   damage: CaptureDamage | undefined;
   readonly #handle: FileHandle;
   readonly #path: string;

@@ -8,7 +8,7 @@ export interface CapturedPacket {
   readonly interfaceId: number;
   /** LINKTYPE of the interface. */
   readonly linkType: number;
-  /** What was captured of the packet. */
+  /** The captured bytes of the packet. */
   readonly bytes: Uint8Array;
   /** Larger than `bytes.length` when the capture cut the packet off. */
   readonly originalLength: number;
@@ -27,14 +27,14 @@ export type TrainPlace = NonNullable<CapturedPacket['train']>;
 
 /** Why and where reading ended before the end of the file. */
 export interface CaptureDamage {
-  /** Byte of the file where it cannot be read on. */
+  /** Byte of the file at which reading ended. */
   readonly offset: number;
   /** For people. */
   readonly reason: string;
 }
 
 export interface CaptureParser {
-  /** Bytes of the last piece that were read; the next piece begins behind them. */
+  /** Bytes of the last piece that were read; the next piece begins after them. */
   readonly consumed: number;
   readonly damage: CaptureDamage | undefined;
   packets(bytes: Uint8Array, isLast: boolean): Iterable<CapturedPacket>;

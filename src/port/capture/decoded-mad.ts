@@ -1,5 +1,5 @@
 /**
- * The name of a connection management datagram on QP1 (IBTA vol. 1 §13.4.3): what it asks or answers, not its contents.
+ * The name of a connection management datagram on QP1 (IBTA vol. 1 §13.4.3): its kind, not its contents.
  */
 
 import { readU16, toHex } from '../../core/bytes.js';
@@ -43,9 +43,9 @@ const REJ_REASONS: Readonly<Record<number, string>> = {
   35: 'vendor option not supported',
 };
 
-/** What a management datagram is. */
+/** Kind of a management datagram. */
 export interface DecodedMad {
-  /** `CM REQ`, or `class 0x04 attribute 0x0001` for what is not connection management. */
+  /** `CM REQ`, or `class 0x04 attribute 0x0001` for other management classes. */
   readonly name: string;
   /** 16 hex digits. */
   readonly transactionId: string;

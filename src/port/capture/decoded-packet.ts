@@ -63,12 +63,12 @@ export interface DecodedBth {
   readonly payloadBytes: number;
 }
 
-/** What kind of answer an AETH is. */
+/** Kind of an AETH. */
 export type SyndromeKind = 'ack' | 'rnr_nak' | 'nak' | 'reserved';
 
 /** ACK extended header (IBTA vol. 1 §9.7.5.1). */
 export interface DecodedAeth {
-  /** The byte as it stands in the packet. */
+  /** The byte as in the packet. */
   readonly syndrome: number;
   /** Its upper three bits. */
   readonly kind: SyndromeKind;
@@ -90,11 +90,13 @@ export interface DecodedPsp {
   readonly version: number;
   /** The counter of the packet, 64 bits. */
   readonly iv: bigint;
-  /** Of a packet that was not opened: in the clear, and authentic for who has the key. An empty packet has none. */
+  /**
+   * Of a packet that was not opened: unencrypted, and authenticated for holders of the key. An empty packet has none.
+   */
   readonly bth?: DecodedBth;
 }
 
-/** Where a packet stands in its file. */
+/** Position of a packet in its file. */
 export interface CapturePlace {
   /** Counts all packets of the file from 1, as Wireshark does. */
   readonly number: number;
@@ -118,9 +120,9 @@ export interface DecodedPacket extends CapturePlace {
   readonly ecn: number;
   /** Of the UDP payload: BTH .. ICRC. */
   readonly lengthBytes: number;
-  /** Of a packet that segmentation offload had merged with others in the file: its place among them. */
+  /** Of a packet that segmentation offload had merged with others in the file: its position among them. */
   readonly train?: TrainPlace;
-  /** What the ICRC says. */
+  /** Result of the ICRC check. */
   readonly icrc: IcrcVerdict;
   /**
    * Why the packet cannot be decoded further: one of PARSE_REASONS, or `cut_in_headers`, `fragment`, `lengths_differ`
@@ -192,13 +194,13 @@ function pspOf(bytes: Uint8Array): DecodedPsp {
     iv: bigFromU64(pspIvHigh(bytes, 0), pspIvLow(bytes, 0)),
   };
   if (isEmptyPsp(bytes, 0, bytes.length)) return header;
-  // Zeros stand in for what is encrypted: of the headers only the BTH counts.
+  // Zeros replace the encrypted part: of the headers only the BTH counts.
   const inClear = withZeros(bytes.subarray(PSP_PREFIX_BYTES, PSP_CLEAR_BYTES), bytes.length - PSP_OVERHEAD_BYTES);
   const { bth } = parseRoce(inClear, 0, inClear.length, scratch) === PARSE_OK ? headersOf(scratch, inClear) : {};
   return { ...header, ...(bth !== undefined && { bth }) };
 }
 
-/** Stands in for the part that was not captured, so that lengths and headers still decode. */
+/** Replaces the part that was not captured, so that lengths and headers still decode. */
 function withZeros(captured: Uint8Array, length: number): Uint8Array {
   const whole = new Uint8Array(length);
   whole.set(captured);

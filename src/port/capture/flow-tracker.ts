@@ -1,8 +1,7 @@
 /**
  * A flow is one direction to one QP, seen at one interface. It can carry two independent PSN sequences: the sender's
- * requests, and its responses to the other side's. The tracker sees what passed the capture point, which is not what
- * arrived. A PSN behind the newest one counts as retransmitted, also when the first copy was lost before it could be
- * captured.
+ * requests, and its responses to the other side's. The tracker sees packets at the capture point, not at the receiver.
+ * A PSN before the newest one counts as retransmitted, also when the first copy was lost before it could be captured.
  */
 
 import {
@@ -40,11 +39,11 @@ export interface FlowSummary {
   readonly destQpn: number;
   /** All that are well formed, those with a bad ICRC included. */
   packets: number;
-  /** Bytes of payload, those sent again included. */
+  /** Bytes of payload, including retransmissions. */
   payloadBytes: number;
   /** Packets whose PSN is not beyond the newest one. */
   retransmitted: number;
-  /** Places where PSNs are missing, and how many are. */
+  /** Gaps in the PSNs. */
   gaps: number;
   /** PSNs that are missing, over all gaps. */
   missingPsns: number;
@@ -54,7 +53,7 @@ export interface FlowSummary {
   rnrNaks: number;
   /** Congestion notification packets. */
   cnps: number;
-  /** Packets marked as having met congestion. */
+  /** Packets marked CE. */
   ceMarked: number;
   /** Packets whose ICRC is wrong. */
   icrcBad: number;
@@ -69,7 +68,7 @@ interface FlowState {
   /** First PSN of the newest request packet, and the bytes it asks for if it is a READ. */
   requestPsn: number | undefined;
   requestReadBytes: number;
-  /** PSN of the newest response packet with data, and whether its message goes on. */
+  /** PSN of the newest response packet with data, and whether its message continues. */
   responsePsn: number | undefined;
   responseGoesOn: boolean;
   readonly mads: Set<string>;
@@ -163,7 +162,9 @@ export class FlowTracker {
   }
 }
 
-/** `mtu` 0: not known; then a READ may have taken any number of PSNs from 1 to what the smallest MTU needs. */
+/**
+ * `mtu` 0: not known; then a READ may have taken any number of PSNs from 1 to the number that the smallest MTU needs.
+ */
 function requestEvents(flow: FlowState, psn: number, readBytes: number, mtu: number): FlowEvent[] {
   const previous = flow.requestPsn;
   if (previous !== undefined) {

@@ -6,7 +6,7 @@ export const RECEIVED = 1;
 export type PacketDirection = typeof SENT | typeof RECEIVED;
 
 export interface PacketObserver {
-  /** `ipId` is IP_ID_UNKNOWN where the port cannot see it. What was received may be anything. */
+  /** `ipId` is IP_ID_UNKNOWN where the port cannot see it. Received datagrams may have any content. */
   packet(
     direction: PacketDirection,
     bytes: Uint8Array,

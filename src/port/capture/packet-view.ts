@@ -11,7 +11,7 @@ import { UDP_BYTES } from '../../packet/udp.js';
 import type { CapturedPacket } from './captured-packet.js';
 import { CUT_BEFORE_IP, IN_TUNNEL, ipOffsetOf, ROCE_V1, UNKNOWN_LINK_TYPE } from './link-layer.js';
 
-/** What a captured packet is. */
+/** Kinds of captured packets. */
 export const SEEN = { UDP: 0, OTHER: 1, TUNNEL: 2, CUT: 3, UNKNOWN_LINK: 4, ROCE_V1: 5 } as const;
 
 const MORE_FRAGMENTS_OR_OFFSET = 0x3fff;

@@ -1,6 +1,6 @@
 /**
- * Packets gather in one buffer while the other is on its way to the disk, so memory is bounded and an idle capture is
- * on disk at once; packets that find the buffer full are left out and counted.
+ * Packets are collected in one buffer while the other is written to the disk, so memory is bounded and an idle capture
+ * is on disk at once. Packets that do not fit are left out and counted.
  */
 
 import { type FileHandle, open } from 'node:fs/promises';

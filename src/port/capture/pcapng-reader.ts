@@ -159,7 +159,7 @@ function commentOf(file: Uint8Array, block: Block, from: number): string | undef
   return comment;
 }
 
-/** Each operation on a bigint makes a new one: there are as few as can be. */
+/** Each operation on a bigint allocates a new one, so there are as few as possible. */
 function timestampNs(ticks: bigint, { ticksPerSecond, tickNs, offsetNs }: InterfaceState): bigint {
   const ns = tickNs === 1n ? ticks : tickNs === undefined ? (ticks * NS_PER_SECOND) / ticksPerSecond : ticks * tickNs;
   return offsetNs === 0n ? ns : ns + offsetNs;

@@ -21,7 +21,8 @@ export class SentSequences {
   readonly #sequences = new Map<number, { lastPsn: number; newestPsn: number }>();
 
   /**
-   * Takes packets in the order sent; those without payload, or not of a reliable connection, are no part of a sequence.
+   * Takes packets in the order sent; those without payload, or not of a reliable connection, do not belong to a
+   * sequence.
    */
   take({ destQpn, psn, payloadBytes, info }: RocePacket): void {
     this.isRepeated = false;

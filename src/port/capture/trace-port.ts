@@ -102,7 +102,7 @@ export class TracePort extends PortWrapper {
     };
   }
 
-  /** Acknowledgements that are none, and congestion notifications, have events of their own. */
+  /** NAKs and congestion notifications have separate events. */
   #signal(direction: 'sent' | 'received'): void {
     const { info, destQpn, psn, syndrome } = this.#packet;
     if (info.kind === OP_CNP) this.#trace.event(`roce:cnp_${direction}`, { dest_qpn: destQpn });

@@ -17,7 +17,7 @@ export function isTrace(bytes: Uint8Array): boolean {
 
 export function* readTrace(text: string): Generator<TraceRecord, void, undefined> {
   const lines = text.split('\n');
-  lines.pop(); // Behind the last line end there is nothing, or a record that was being written.
+  lines.pop(); // After the last line end there is nothing, or an incomplete record.
   for (const [i, line] of lines.entries()) {
     if (i === 0) continue;
     const record = parse(line);

@@ -21,7 +21,7 @@ export function isAction(part: string): boolean {
 
 /**
  * Parses the parts of a rule after its condition, `delay=1ms`, `10us` ...; without any, the rule drops. The actions
- * come in the order in which they apply. Throws an Error whose message says what is wrong.
+ * come in the order in which they apply. Throws an Error whose message describes the mistake.
  */
 export function parseActions(parts: readonly string[]): readonly FaultActionSpec[] {
   if (parts.length === 0) return parseActions([drop.name]);
@@ -41,7 +41,7 @@ export function parseActions(parts: readonly string[]): readonly FaultActionSpec
   return FAULT_ACTIONS.flatMap((action) => specs.filter((spec) => spec.action === action));
 }
 
-/** The message of a value that is no time or rate is that of its parser. */
+/** For an invalid time or rate the message is that of its parser. */
 function parseValues(action: FaultAction, values: readonly string[]): FaultEffectStart | undefined {
   try {
     return action.parse(values);

@@ -14,7 +14,7 @@ import { type RewriteCounters, rewriteField } from './actions/rewrite-field.js';
 import { type TrimCounters, trim } from './actions/trim.js';
 import type { FaultActionKind, FaultEffect, FaultyPacket } from './fault-action.js';
 
-/** What fault rules did to the packets of a carrier. */
+/** Counters of fault rules of a carrier. */
 export interface FaultCounters
   extends CorruptCounters,
     DuplicateCounters,

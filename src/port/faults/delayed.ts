@@ -17,7 +17,7 @@ export class Delayed<T> {
     this.#release = release;
   }
 
-  /** False, and nothing is held, when there is no room: the packet is lost, as in the queue of a slow link. */
+  /** False, and nothing is held, when it is full: the packet is lost, as in the queue of a slow link. */
   hold(packet: T, dueNs: number): boolean {
     if (this.#queue.length === DELAYED_MAX) return false;
     this.#queue.push({ packet, dueNs, number: this.#count++ });

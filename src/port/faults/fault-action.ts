@@ -1,9 +1,9 @@
-/** What a fault action consists of. Each file in `actions/` has one; `actions.ts` lists them. */
+/** The parts of a fault action. Each file in `actions/` has one; `actions.ts` lists them. */
 
 import type { RandomSource } from '../../core/random.js';
 import type { FaultSubject } from './fault-subject.js';
 
-/** A packet in the hands of a carrier: its UDP payload, and the fields of its IP header that actions may change. */
+/** A packet as a carrier passes it: its UDP payload, and the fields of its IP header that actions may change. */
 export interface FaultyPacket {
   readonly bytes: Uint8Array;
   readonly offset: number;
@@ -13,7 +13,7 @@ export interface FaultyPacket {
   dscp: number;
 }
 
-/** What a carrier does with a packet besides changing it. */
+/** What a carrier does with a packet in addition to changing it. */
 export interface FaultFate {
   /** The packet is lost. */
   drops: boolean;
@@ -56,9 +56,9 @@ export interface FaultActionKind<Counter extends string = string> {
   readonly name: string;
   /** How it is written, for errors and documentation. */
   readonly form: string;
-  /** With values, for tests: one that changes what becomes of any packet. */
+  /** With values, for tests: it changes the outcome of any packet. */
   readonly example: string;
-  /** What it does to a packet, for documentation. */
+  /** Its effect on a packet, for documentation. */
   readonly does: string;
   /** Where carriers count it. Drops are counted as drops of the carrier. */
   readonly counter?: Counter;

@@ -87,7 +87,7 @@ export class FaultPlan {
   replaceRules(specs: readonly FaultRuleSpec[]): void {
     this.#rules = [];
     for (const spec of specs) {
-      // Named by its text, so that another rule in the list does not change this one's numbers.
+      // Named by its text, so that other rules in the list do not change its numbers.
       const name = `${spec.text} #${this.#rules.filter((rule) => rule.spec.text === spec.text).length}`;
       const condition = this.#random.stream(`fault ${name}`);
       const actions = { plan: this.#bits, rule: this.#random.stream(`fault jitter ${name}`) };

@@ -1,9 +1,9 @@
 /**
- * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` sees numbers of its own: 0, 1, 2
- * ... per direction, as the sender in the SIGCOMM'16 experiment counted. Where the place in a train is the
- * identification, the ICRC is corrected for the places that datagrams have once others are gone. A packet that waits
- * for others leaves when enough of them have followed; if none follow it stays, which the peer sees as a loss. A packet
- * that waits for time leaves at the first wake-up of the clock that is passed in.
+ * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` uses numbers 0, 1, 2 ... per
+ * direction, like the sender in the SIGCOMM'16 experiment. If the index in a train is the identification, the ICRC is
+ * corrected for the indices that remain after others are dropped. A packet that waits for others leaves when enough of
+ * them have followed; if none follow it stays, which the peer sees as a loss. A packet that waits for time leaves at
+ * the first wake-up of the clock that is passed in.
  */
 
 import type { Clock } from '../../core/clock.js';
@@ -23,7 +23,7 @@ export class FaultyPort extends PortWrapper {
   readonly #clock: Clock;
   readonly #onDropped: OnDropped;
   readonly #subject: FaultSubject = newFaultSubject();
-  /** Each in a batch of one slot, because the batch it came in must go back to the port. */
+  /** Each in a batch of one slot, because its original batch must return to the port. */
   readonly #heldTx = new HeldBack<TxBatch>((held) => this.#emit(held, 0));
   readonly #heldRx = new HeldBack<RxDatagram>((held) => this.onDatagram(held));
   readonly #delayed = new Delayed<() => void>((letGo) => letGo());
@@ -49,7 +49,7 @@ export class FaultyPort extends PortWrapper {
     return `${this.inner.description} with fault rules`;
   }
 
-  /** What crossed the wire: dropped datagrams are not counted as sent, and are counted as received. */
+  /** Datagrams on the wire: dropped ones are not counted as sent, but are counted as received. */
   override get counters(): Readonly<PortCounters> {
     const counters = this.inner.counters;
     return this.#unsent === 0 ? counters : { ...counters, txErrors: counters.txErrors + this.#unsent };
@@ -159,7 +159,7 @@ export class FaultyPort extends PortWrapper {
     this.#heldRx.passed();
   }
 
-  /** False for a packet that goes on later, or never. */
+  /** False for a packet that is passed on later, or never. */
   #receiveMatched(datagram: RxDatagram, verdict: FaultVerdict): boolean {
     const { bytes, offset, length } = datagram;
     if (verdict.drops) {

@@ -8,9 +8,8 @@
  *     ingress, egress = a port's name, or "*"
  *     limit     = "once" | "x" count          applies at most this often
  *
- * What stands between two commas begins an action if it has the name of one; else it is a value of what stands before
- * it. No value is called as an action. `corrupt=P`, `duplicate=P` and `reorder=P[,N]` are short for `random=P` with
- * that action.
+ * Text between two commas begins an action if it has the name of one; else it is a value of the previous part. No value
+ * has the name of an action. `corrupt=P`, `duplicate=P` and `reorder=P[,N]` are short for `random=P` with that action.
  */
 
 import { RoceError } from '../../core/errors.js';
@@ -29,7 +28,7 @@ export interface FaultRuleSpec {
   readonly start: ConditionStart;
 }
 
-/** Conditions that name an action, too: at random, with this probability. */
+/** Conditions that are also names of actions: at random, with this probability. */
 const AT_RANDOM: ReadonlyMap<string, string> = new Map(
   FAULT_ACTIONS.flatMap(({ name, randomForm }) => (randomForm === undefined ? [] : [[name, randomForm]])),
 );

@@ -1,6 +1,6 @@
 /**
  * Conditions on PSNs that need to remember packets: numbers from the start of a connection, and the n-th time that a
- * packet is sent. What they remember is bounded; the oldest is dropped.
+ * packet is sent. Their memory is bounded; the oldest entry is dropped.
  */
 
 import { OP_ACK, OP_ATOMIC_ACK, OP_CNP, OP_READ_RESPONSE, OPCODES } from '../../packet/opcode.js';
@@ -11,8 +11,7 @@ import type { FaultSubject } from './fault-subject.js';
 const REMEMBERED_MAX = 65_536;
 
 /**
- * Requests and READ responses to one queue pair are numbered apart. Undefined for packets without a place in either
- * sequence.
+ * Requests and READ responses to one queue pair are numbered separately. Undefined for packets of neither sequence.
  */
 function sequenceOf({ ingress, egress, opcode, destQpn }: FaultSubject): string | undefined {
   const info = OPCODES[opcode];

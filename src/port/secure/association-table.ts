@@ -41,8 +41,8 @@ export class AssociationTable {
   }
 
   /**
-   * The newest one that may be used to send there: of those that last, or else of those that end, whose last packets
-   * have to leave, too.
+   * The newest one that may be used to send there: of the lasting ones, or else of the ending ones, whose last packets
+   * also have to leave.
    */
   towards(address: IpAddress, udpPort: number): Association | undefined {
     const ofPeer = this.#byPeer.get(address.text) ?? NONE;

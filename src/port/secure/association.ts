@@ -1,9 +1,10 @@
 /**
- * What two endpoints share to protect packets: keys of both directions, counters and the key change. Keys change
+ * State that two endpoints share to protect packets: keys of both directions, counters and the key change. Keys change
  * without a message: the SPI's phase bit is the parity of the key's epoch. The initiator begins an epoch by sealing
  * with its key; the other end follows once it has opened such a packet, and the initiator begins the next only after it
- * has opened one of the current epoch. So each end has at most two epochs, whatever is lost. The IV continues, so no
- * nonce repeats and one replay window serves all epochs. A forged phase bit costs one decryption and changes nothing.
+ * has opened one of the current epoch. So each end has at most two epochs, regardless of losses. The IV continues, so
+ * no nonce repeats and one replay window serves all epochs. A forged phase bit costs one decryption and changes
+ * nothing.
  */
 
 import type { AssociationCounts, AssociationTerms } from '../../memory/ring/protection.js';
@@ -28,23 +29,23 @@ export interface RekeyLimits {
   readonly packets?: number;
   readonly ns?: number;
   /**
-   * More packets a key never seals, even if the peer has not followed: then nothing is sent. Default 2^26 (RFC 9001
-   * appendix B for packets of 4 KiB).
+   * A key seals at most this many packets; if the peer has not followed by then, nothing is sent. Default 2^26 (RFC
+   * 9001 appendix B for packets of 4 KiB).
    */
   readonly packetsMax?: number;
   readonly oldKeyNs?: number;
 }
 
 const DEFAULTS = { packets: 2 ** 24, ns: 3600e9, packetsMax: 2 ** 26, oldKeyNs: 10e9 };
-/** After so many opened packets without one sealed, an empty one shows the peer which key has arrived. */
+/** After this many opened packets without a sealed one, an empty packet shows the peer which key has arrived. */
 const SILENT_PACKETS_MAX = 2 ** 20;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export const OPENED = 0;
-/** It was opened before, or is too old to tell. */
+/** It was opened before, or is too old to be checked. */
 export const REPLAYED = 1;
-/** It is not what the peer has sealed. */
+/** It is not authentic. */
 export const FORGED = 2;
 
 /** Times are nanoseconds of the clock of the caller. */

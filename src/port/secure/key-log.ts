@@ -1,11 +1,11 @@
 /**
- * Secrets of packets as text, so that who has them can read a capture: lines in the form of the key logs of TLS (NSS,
+ * Secrets of packets as text, so that their holder can read a capture: lines in the form of the key logs of TLS (NSS,
  * `SSLKEYLOGFILE`), one for each direction of an association:
  *
  *     ROCEV2_PSP_SECRET <SPI of the packets, 8 hex digits> <first secret of the direction, 64 hex digits>
  *
  * All keys of the direction follow from the secret ({@link KeySchedule}). Lines with other labels and comments (`#`)
- * belong to others, and are left out.
+ * are ignored.
  */
 
 import { RoceError } from '../../core/errors.js';

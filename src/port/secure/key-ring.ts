@@ -10,10 +10,10 @@ import { KEY_BYTES_128, KEY_BYTES_256, NodeCipher, type PacketCipher } from './p
 
 export const RECORD_OPENED = 0;
 export const RECORD_WITHOUT_KEY = 1;
-/** None of the keys fits: it was changed, cut or made up, or is of another connection with the same SPI. */
+/** No key fits: the packet was changed, truncated or forged, or is of another connection with the same SPI. */
 export const RECORD_FORGED = 2;
 
-/** So many changes of keys may be missing in a recording. */
+/** This many key changes may be missing in a recording. */
 const EPOCHS_MISSING_MAX = 256;
 
 class RecordedDirection {

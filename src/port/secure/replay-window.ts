@@ -1,10 +1,10 @@
 /**
- * Which counters of packets have been seen, so that each packet is taken once (RFC 4303 §3.4.3; the bitmap is that of
- * RFC 6479: words are reused, and nothing is shifted). Counters are whole numbers up to 2^53, which 10 million packets
- * a second reach after 28 years.
+ * Records the counters of packets, so that each packet is accepted once (RFC 4303 §3.4.3; the bitmap is that of RFC
+ * 6479: words are reused, and nothing is shifted). Counters are whole numbers up to 2^53, which 10 million packets per
+ * second reach after 28 years.
  */
 
-/** Packets of a large window that took another way come later than 1,024 others. */
+/** Packets of a large window on another path may arrive after 1,024 others. */
 export const REPLAY_WINDOW_PACKETS = 8192;
 
 const WORD_BITS = 32;

@@ -49,7 +49,7 @@ export class SecurePort extends PortWrapper implements Protection {
   readonly #plain: TxBatch[] = [];
   readonly #outOf = new Map<TxBatch, TxBatch>();
   readonly #inTrains: boolean;
-  /** The packet that was opened last; data stand where copies to shared memory are fast. */
+  /** The packet that was opened last; aligned so that copies to shared memory are fast. */
   readonly #opened = new Uint8Array(new ArrayBuffer(TX_SLOT_BYTES));
   readonly #rx: RxDatagram;
   #counters: Float64Array = new Float64Array(COUNTER_NAMES.length);
@@ -153,7 +153,7 @@ export class SecurePort extends PortWrapper implements Protection {
     counters[COUNTER.secure_tx_sealed]++;
   }
 
-  /** A loss is made good by the next packet. */
+  /** The next packet compensates for a loss. */
   #confirm(association: Association, nowNs: number): void {
     if (!association.prepare(nowNs)) return;
     const out = this.inner.beginBatch();

@@ -1,9 +1,9 @@
 /**
- * Datagrams between ports of one host that are no packets: a ring offer names the memory that the sender writes its
- * packets to from now on, a doorbell wakes a port that sleeps, a refusal says that there is no room for a further ring.
- * Their first byte is no opcode of any transport, so that a peer that does not know them drops them.
+ * Datagrams between ports of one host other than packets. A ring offer names the memory to which the sender writes its
+ * packets from now on. A doorbell wakes a sleeping port. A refusal reports a lack of space for a further ring.
+ * Their first byte is not an opcode of any transport, so that other peers drop them.
  *
- *     bytes 0..7: ff "rocev2" and the kind; a ring offer goes on with PID, descriptor and nonce, 32 bits each, big-endian
+ *     bytes 0..7: ff "rocev2" and the kind; a ring offer also has PID, descriptor and nonce, 32 bits, big-endian
  */
 
 const MARK = Uint8Array.of(0xff, 0x72, 0x6f, 0x63, 0x65, 0x76, 0x32);
@@ -12,13 +12,13 @@ const KIND_DOORBELL = 1;
 const KIND_RING_OFFER = 2;
 const KIND_REFUSAL = 3;
 export const DOORBELL_BYTES = KIND_OFFSET + 1;
-/** A ring offer names the memory, too: three numbers of 32 bits. */
+/** A ring offer also names the memory: three numbers of 32 bits. */
 export const RING_OFFER_BYTES = DOORBELL_BYTES + 12;
 
 export interface RingOffer {
   readonly pid: number;
   readonly fd: number;
-  /** 32 bits that are in the ring, too. */
+  /** 32 bits that are also in the ring. */
   readonly nonce: number;
 }
 
@@ -42,7 +42,7 @@ export function writeRingOffer(bytes: Uint8Array, offset: number, { pid, fd, non
   view.setUint32(8, nonce >>> 0);
 }
 
-/** What a datagram says: a ring offer, `doorbell`, `refusal`, or undefined: it is a packet. */
+/** The content of a datagram: a ring offer, `doorbell` or `refusal`. Undefined: it is a packet. */
 export function readControlDatagram(
   bytes: Uint8Array,
   offset: number,

@@ -8,8 +8,8 @@ const TRIED = 8;
 /** Batches until the next trial: tens of milliseconds of a bulk transfer. */
 const KEPT = 1024;
 /**
- * The reader fetches from memory what went past the cache. What that costs it more is a part of what a packet costs the
- * writer.
+ * The reader fetches data that bypassed the cache from memory. Its extra cost is a share of the writer's cost of a
+ * packet.
  */
 const READERS_PART = 0.15;
 

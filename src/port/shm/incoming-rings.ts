@@ -19,8 +19,7 @@ interface Incoming {
   readonly source: IpAddress;
   readonly sourcePort: number;
   /**
-   * What the peer sent before it wrote its ring may be in the socket: the ring is read once the socket has been empty
-   * after the ring's first packet.
+   * Earlier packets of the peer may still be in the socket, so the ring is read only after the socket was empty once.
    */
   state: 'new' | 'has packets' | 'read';
 }
@@ -79,7 +78,7 @@ export class IncomingRings {
     return this.#newRings > 0 && this.#incoming.some(({ state }) => state === 'has packets');
   }
 
-  /** The socket was found empty after the last {@link receive}: nothing in it is older than what new rings hold. */
+  /** The socket was found empty after the last {@link receive}: so all packets in new rings are newer. */
   socketIsEmpty(): void {
     if (this.#newRings === 0) return;
     for (const incoming of this.#incoming) {

@@ -26,7 +26,7 @@ export interface RingSurroundings extends OwnEnd {
   readonly offers: 'all' | 'named';
 }
 
-/** A peer that takes no ring has one that has given up. */
+/** For a peer that accepts no ring: a ring that was given up. */
 export class OutgoingRings {
   readonly #surroundings: RingSurroundings;
   readonly #links: RingLink[] = [];
@@ -34,7 +34,7 @@ export class OutgoingRings {
   #lastDestination: IpAddress | undefined;
   #lastPort = 0;
   #lastLink: RingLink | undefined;
-  /** Whose slots are being filled: its memory has to stay. */
+  /** The ring whose slots are being filled: its memory has to stay mapped. */
   #reservedFrom: RingLink | undefined;
   #reserved: TxBatch | undefined;
   #owesDoorbell = false;
@@ -57,7 +57,7 @@ export class OutgoingRings {
   }
 
   /**
-   * Commits the reserved batch: packets for the ring stay where they are, the others are handed to `other`. Returns how
+   * Commits the reserved batch: packets for the ring stay in place, the others are passed to `other`. Returns how
    * many stay.
    */
   commit(batch: TxBatch, nowNs: number, other: (batch: TxBatch, slot: number) => void): number {
@@ -196,7 +196,7 @@ export class OutgoingRings {
     }
   }
 
-  /** A peer sleeps over what was put into its ring, and no batch was free to wake it: {@link publish} again. */
+  /** A peer sleeps although its ring has packets, and no batch was free to wake it: {@link publish} again. */
   get owesDoorbell(): boolean {
     return this.#owesDoorbell;
   }

@@ -14,8 +14,8 @@ export interface Copying {
 }
 
 /**
- * Packets that make a batch a long one: others pay for the stores while more is written. Of a short one the reader
- * waits for each line to come back from memory.
+ * A batch with this many packets is long: the stores overlap with further writes. In a short batch the reader waits for
+ * each line from memory.
  */
 const LONG_BATCH_PACKETS = 8;
 /** Short batches, one after the other, until data are copied as usual. */
@@ -26,7 +26,7 @@ export class RingBatch extends TxBatch {
   #hasStreamed = false;
   #shortBatches = 0;
 
-  /** Data are borrowed only where there is a `copying` past the cache, which chooses it. */
+  /** Data are borrowed only with a `copying` that bypasses the cache. */
   constructor(slots: number, source: IpAddress, slab: Uint8Array<ArrayBuffer>, copying: Copying | undefined) {
     super(slots, source, 1, slab);
     this.#copying = copying;

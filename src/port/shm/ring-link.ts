@@ -16,7 +16,7 @@ const OFFERS_MAX = 5;
 /** The first pause between offers, which doubles. */
 const OFFER_PAUSE_NS = 50e6;
 const CHECK_NS = 50e6;
-/** A reader that has left the ring full for so long is stalled: what is sent to it is lost, as in a full socket. */
+/** A reader that has left the ring full for this long is stalled: packets to it are lost, as in a full socket. */
 const FULL_MAX_NS = 500e6;
 
 export interface OwnEnd {
@@ -70,7 +70,7 @@ export class RingLink {
     this.#isAbandoned = true;
   }
 
-  /** The peer is there now: earlier offers may have been lost. */
+  /** The peer has started now: earlier offers may have been lost. */
   offerAgain(): void {
     this.#offers = 0;
     this.#nextOfferNs = 0;
@@ -80,7 +80,7 @@ export class RingLink {
     return this.#isOpen;
   }
 
-  /** Only while nothing for the peer is on its way to the socket, which the ring would overtake. */
+  /** Only while no packets for the peer are queued for the socket, because the ring would overtake them. */
   openIfRead(nowNs: number): void {
     if (this.#isOpen || this.#isAbandoned || !this.#writer.isOpen) return;
     this.#isOpen = true;

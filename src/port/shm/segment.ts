@@ -1,7 +1,7 @@
 /**
  * Memory shared by two processes of one user: a memfd (memfd_create(2)), freed with the last process. Its size is
- * sealed, so that no process can take pages away. The peer opens /proc/PID/fd/FD. The kernel permits that to the same
- * user and to root, so {@link Segment.open} compares the users itself.
+ * sealed, so that no process can take pages away. The peer opens /proc/PID/fd/FD. The kernel permits this for the same
+ * user and root, so {@link Segment.open} compares the users itself.
  */
 
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readlinkSync, statSync } from 'node:fs';
@@ -75,9 +75,9 @@ export class Segment {
   }
 
   /**
-   * Opens what another process offers, without waiting: other users may offer descriptors of any kind, such as a file
-   * with a write lease, whose open(2) blocks for 45 s. Undefined: it is not a segment of this kind and of exactly these
-   * bytes, of a process of this user.
+   * Opens the memory that another process offers, without waiting: other users may offer descriptors of any kind, such
+   * as a file with a write lease, whose open(2) blocks for 45 s. Undefined: it is not a segment of this kind and of
+   * exactly these bytes, of a process of this user.
    */
   static open(
     lib: LibC,
@@ -115,7 +115,7 @@ export class Segment {
       const populates = bytes <= POPULATED_BYTES_MAX;
       return new Segment(lib, map(lib, fd, start, bytes, { access, populates }), bytes, -1);
     } catch {
-      return undefined; // It has ended, has a lease, or is of another PID namespace.
+      return undefined; // The process has ended, the file has a lease, or the PID namespace differs.
     } finally {
       if (fd >= 0) closeSync(fd);
       if (pinned >= 0) closeSync(pinned);

@@ -24,12 +24,12 @@ import {
 } from '../datagram.js';
 import { type Copying, RingBatch } from './ring-batch.js';
 
-/** What may be in flight to a peer, and as many answers. */
+/** Packets that may be in flight to a peer, and as many answers. */
 export const RING_SLOTS = 512;
 const NUMBERS_BYTES = 4 * CACHE_LINE_BYTES;
 const FACTS_BYTES = 12;
 const FACTS_OFFSET = TX_HEADROOM_BYTES - FACTS_BYTES;
-/** So that the facts of each slot begin a line. */
+/** So that the header of each slot begins a cache line. */
 const HEADER_BYTES = NUMBERS_BYTES + (-FACTS_OFFSET & (CACHE_LINE_BYTES - 1));
 const SLOT_WORDS = TX_SLOT_BYTES / 4;
 const FIRST_WORD = (HEADER_BYTES + FACTS_OFFSET) / 4;
@@ -119,7 +119,7 @@ export class RingWriter {
     return batch;
   }
 
-  /** The next packet of the reserved batch is what stands in its slot. */
+  /** The next packet of the reserved batch is in its slot. */
   keep(length: number, trafficClass: number, ipId: number): void {
     const word = wordOf(this.#tail);
     this.#words[word] = length;
@@ -128,7 +128,7 @@ export class RingWriter {
     this.#tail = (this.#tail + 1) | 0;
   }
 
-  /** Nothing stands in the next slot of the reserved batch. */
+  /** The next slot of the reserved batch is empty. */
   skip(): void {
     this.keep(0, 0, 0);
   }
@@ -229,8 +229,8 @@ export class RingReader {
       const length = nextLength;
       const trafficClass = words[word + 1];
       this.#head = (this.#head + 1) | 0;
-      // Read ahead, so that the line with the headers of the next packet is on its way to this processor while it works
-      // on this packet.
+      // Read ahead, so that the cache line with the headers of the next packet is fetched while this packet is
+      // processed.
       if (i + 1 < slots) nextLength = words[wordOf(slot + 1)];
       if (length === 0) continue;
       if (length < 0 || length > TX_PAYLOAD_BYTES_MAX) {
@@ -249,7 +249,7 @@ export class RingReader {
     return handed;
   }
 
-  /** False: something has been published, look again. */
+  /** False: something has been published, check again. */
   sleep(): boolean {
     Atomics.store(this.#words, WORD_READER_ASLEEP, 1);
     return !this.hasNews;

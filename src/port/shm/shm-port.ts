@@ -1,9 +1,9 @@
 /**
  * A UDP port that writes packets for peers on its own host into memory that it shares with them, and everything else
- * into its socket. The wire is a ring in memory; packets, ICRC, recovery and rate control are the same. The socket
- * stays: ring offers and doorbells come through it, and so does everything of peers that do not share memory.
+ * into its socket. A ring in memory replaces the wire; packets, ICRC, recovery and rate control are the same. The
+ * socket remains for ring offers, doorbells, and all packets of peers that do not share memory.
  *
- * Invariants: what a peer is sent arrives in order, also where it goes on from the socket to a ring; a ring's memory is
+ * Invariants: packets to a peer arrive in order, also at the change from the socket to a ring; a ring's memory is
  * not touched after its link or reader is closed.
  */
 
@@ -28,7 +28,7 @@ import type { Copying } from './ring-batch.js';
 import { RING_SLOTS } from './shared-ring.js';
 import { loadStreamingCopy } from './streaming-copy.js';
 
-/** Ring offers that a port looks at: each costs system calls, and anybody can send them. */
+/** Ring offers that a port checks: each costs system calls, and any program can send them. */
 const OFFER_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
 const BATCH_SLOTS = 60;
 /**
@@ -36,19 +36,19 @@ const BATCH_SLOTS = 60;
  * n-th packet would hit the same one in each retransmitted window.
  */
 const BUDGET_PACKETS = RING_SLOTS - 129;
-/** Looks at the rings for one at the socket, a system call, where nothing but control datagrams is expected. */
+/** Checks of the rings per check of the socket, a system call, if only control datagrams are expected. */
 const RING_LOOKS = 16;
 /** How long a peer that announces shared memory has to accept a ring before the first packets go through the socket. */
 const SHARE_TIMEOUT_NS = 1e9;
 const SHARE_POLL_MS = 1;
-/** How long a thread sleeps while a ring is full: there is no notification when it has room. */
+/** How long a thread sleeps while a ring is full: there is no notification when space becomes free. */
 const FULL_SLEEP_NS = 50_000;
 
 export interface ShmPortOptions extends BatchedUdpPortOptions {
   readonly random: RandomSource;
   /**
-   * Copies data past the cache (`streaming-copy.ts`), where the system can: those that are borrowed, since the ICRC is
-   * then computed over where they come from.
+   * Copies data past the cache (`streaming-copy.ts`), where the system can: borrowed data only, because the ICRC is
+   * then computed over their source.
    */
   readonly streams?: boolean;
   readonly offers?: 'all' | 'named';
@@ -56,7 +56,7 @@ export interface ShmPortOptions extends BatchedUdpPortOptions {
 
 export interface SharedMemoryPort extends BatchedUdpPort {
   share(address: IpAddress, udpPort: number): Promise<boolean>;
-  /** Only when nothing is on its way through it. */
+  /** Only when no packet in it is in flight. */
   unshare(address: IpAddress, udpPort: number): void;
 }
 
@@ -77,7 +77,7 @@ class ShmPort implements SharedMemoryPort {
   readonly #incoming: IncomingRings;
   readonly #offerPace = new TokenBucket(OFFER_PACE);
   #batchNs = 0;
-  /** What of a reserved batch goes through the socket, or another ring. */
+  /** The packets of a reserved batch that go through the socket, or another ring. */
   #elsewhere: TxBatch | undefined;
   readonly #waiting: TxBatch[] = [];
   #waitingSlot = 0;
@@ -230,7 +230,7 @@ class ShmPort implements SharedMemoryPort {
   unshare(address: IpAddress, udpPort: number): void {
     if (this.#isClosed) return;
     this.#outgoing.withdraw(address, udpPort);
-    if (this.#options.polled !== true) this.#turnSoon(); // If this port itself is the peer, it reads the ring no more.
+    if (this.#options.polled !== true) this.#turnSoon(); // If this port is the peer, it no longer reads the ring.
   }
 
   beginBatch(nowNs?: number): TxBatch | undefined {
@@ -262,7 +262,7 @@ class ShmPort implements SharedMemoryPort {
     if (this.#hasUnsent && this.#options.polled !== true) this.#turnSoon();
   }
 
-  /** What the socket has not taken yet may not be overtaken by a ring that is new. */
+  /** A new ring must not overtake packets that the socket has not taken yet. */
   #activateAccepted(nowNs: number): void {
     if (!this.#base.hasUnsent) this.#outgoing.activateAccepted(nowNs);
   }
@@ -294,7 +294,7 @@ class ShmPort implements SharedMemoryPort {
     else appendSlot(batch, slot, this.#elsewhere, this.address.family === 4);
   };
 
-  /** Until a ring is full. While a batch is reserved, nothing may be put into its ring. */
+  /** Until a ring is full. While a batch is reserved, no other packet may be put into its ring. */
   #flush(): void {
     if (this.#outgoing.reserved !== undefined) return;
     for (let batch = this.#waiting.at(0); batch !== undefined; batch = this.#waiting.at(0)) {

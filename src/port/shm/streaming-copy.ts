@@ -9,17 +9,17 @@ import { koffiPackage, type LibC } from '../../dgram-ext/libc.js';
 import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
 
 const LIBRARY = 'libpmem.so.1';
-/** `javascript`: data are copied as usual, whatever the system has. */
+/** `javascript`: data are copied as usual, even if the library is available. */
 export const SHM_COPY_VARIABLE = 'ROCEV2_SHM_COPY';
 const FLAGS = 1 | 2;
-/** The self-test: a packet's data, from and to places that are aligned to words only. */
+/** The self-test: a packet's data, from and to offsets that are aligned only to words. */
 const TRIED_BYTES = 4096;
 const TRIED_OFFSET = 12;
 
 export interface StreamingCopy {
   /** Throws RangeError where these bytes are not all in the arrays. */
   copy(to: Uint8Array, at: number, from: Uint8Array, offset: number, length: number): void;
-  /** Everything copied so far is in memory before what this thread stores from here on. */
+  /** All data copied so far is in memory before later stores of this thread. */
   drain(): void;
 }
 

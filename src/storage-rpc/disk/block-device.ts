@@ -49,8 +49,8 @@ export class BlockDeviceError extends Error {
 }
 
 /**
- * Another owner may have the disk now and serve it elsewhere: an EIO for callers that cannot locate it. The outcome of
- * the request is unknown.
+ * Another owner may have the disk now and serve it elsewhere. For callers that cannot locate it, this is an EIO. The
+ * outcome of the request is unknown.
  */
 export class NotOwnerError extends BlockDeviceError {
   constructor(message: string, options?: ErrorOptions) {
@@ -73,19 +73,17 @@ interface DurabilityOptions {
 /** How a write is to be executed. All fields are optional. */
 export interface WriteOptions extends DurabilityOptions {
   /**
-   * CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not
-   * make them again.
+   * Correct CRC-32C of each of the checked blocks in `data`; a disk that stores checksums need not compute them again.
    */
   readonly crcs?: Uint32Array | undefined;
 }
 
 /** Options of writing zeros. */
 export interface WriteZeroesOptions extends DurabilityOptions {
-  /** The range keeps its space in the store, so that a later write to it does not fail for lack of space. */
+  /** Keeps the space of the range, so that a later write to it does not fail for lack of space. */
   readonly noHole?: boolean | undefined;
   /**
-   * Refuse with ENOTSUP, at once and with nothing changed, unless it is known to take less time than to write as many
-   * zeros.
+   * Rejects with ENOTSUP, at once and without a change, unless this is known to be faster than writing that many zeros.
    */
   readonly fast?: boolean | undefined;
 }
@@ -114,25 +112,25 @@ export interface BlockDevice extends AsyncDisposable {
   /** Why every request fails now: another owner may have the disk. Absent or undefined: it is owned here. */
   readonly notOwner?: NotOwnerError | undefined;
   /**
-   * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits;
-   * absent: only this object vouches for it.
+   * Write verifier, 64 bits: while it stays the same, the store has all acknowledged data, flushed or not. Absent: this
+   * holds only as long as this object exists.
    */
   readonly writeVerifier?: bigint | undefined;
-  /** Where it keeps who may write to it. Absent: a server that is started anew does not know. @internal */
+  /** Stores who may write to it. Absent: a restarted server does not know. @internal */
   readonly leaseStore?: LeaseStore | undefined;
   /** Whether everything that would change it fails with EPERM. Absent: no. */
   readonly readOnly?: boolean | undefined;
   /** A multiple of {@link blockBytes}; may grow, never shrinks. */
   readonly sizeBytes: number;
-  /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */
+  /** Offsets and lengths are multiples of it. A power of two; 1: no restriction. */
   readonly blockBytes: number;
 
   /** Reads `length` bytes at `offset` into the start of `into`. Unwritten ranges read as zeros. EINVAL past the end. */
   read(offset: number, length: number, into: Uint8Array): Promise<void>;
 
   /**
-   * The same for whole checked blocks of a disk that keeps their CRC-32C, with which it resolves: the bytes have been
-   * held against them.
+   * The same for whole blocks of a disk that stores CRC-32C. Resolves to the checksums, against which the bytes were
+   * checked.
    */
   readChecked?(offset: number, length: number, into: Uint8Array): Promise<Uint32Array>;
 
@@ -155,8 +153,8 @@ export interface BlockDevice extends AsyncDisposable {
   refresh?(): Promise<void>;
 
   /**
-   * Prepares for reads of the range, as far as the disk can; nothing is promised. EINVAL past the end. Absent: there is
-   * nothing that it could prepare.
+   * Prefetches the range, as far as the disk can; a hint without guarantees. EINVAL past the end. Absent: the disk
+   * cannot prefetch.
    */
   prefetch?(offset: number, length: number): Promise<void>;
 
@@ -168,7 +166,7 @@ export interface BlockDevice extends AsyncDisposable {
 
   /**
    * The same disk for one of several clients: when data that was not flushed is lost, the next flush of every view
-   * fails. Its `close` leaves the disk open. Absent: a flush that fails fails for all, or nothing can be lost.
+   * fails. Its `close` leaves the disk open. Absent: a failed flush fails for all clients, or no data can be lost.
    */
   view?(): BlockDevice;
 

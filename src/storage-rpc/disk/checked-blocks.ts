@@ -119,7 +119,7 @@ export class CheckedBlocks {
     });
   }
 
-  /** Has the file hold zeros, whatever the values say. */
+  /** Fills the file with zeros, independent of the checksums. */
   async storeZeros({ first, count }: BlockRange, mayPunch: boolean): Promise<void> {
     const offset = first * CHECKED_BLOCK_BYTES;
     const length = Math.min(count * CHECKED_BLOCK_BYTES, this.#parts.sizeBytes - offset);

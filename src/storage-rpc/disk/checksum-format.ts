@@ -1,6 +1,6 @@
 /**
- * The file of checksums beside the data, format 2: who the disk is, where it may have been changing, and two check
- * values a block.
+ * The checksum file of a disk, format 2: identity of the disk, regions that may have been changing, and two check
+ * values per block.
  *
  *        0   header, first copy
  *     4096   header, second copy
@@ -8,19 +8,19 @@
  *     8192   region map: one byte for each 64 MiB of the disk (`region-map.ts`), 1 MiB of them
  *     8192 + 1 MiB   table: two values of 4 bytes for each block of 4 KiB (`block-value.ts`)
  *
- * Header, 512 bytes in words of 4 bytes, in the byte order of the machine, which the magic tells:
+ * Header, 512 bytes in words of 4 bytes, in the byte order of the machine, which the magic shows:
  *
  *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size
  *     7 bytes of the last block that are past the end of the disk; in the upper half, of the size it is growing to
  *     8, 9 generation
- *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero
+ *     10 to 13 UUID   14 to 29 name, UTF-8, padded with zeros   30, 31 blocks that it is growing to, or zero
  *     32 to 124 the last 31 openings, the present one first: a random mark of two words, and the number of checkpoints
  *     125, 126 when the data was written last, before it was closed: nanoseconds since 1970; zero: it was not closed
  *     127 CRC-32C of the bytes before
  *
- * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any
- * time. The newest has the highest generation, and of one generation the highest checkpoint. What was never written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is
- * the table of a blank disk.
+ * A header fits in one sector, and a newer one never replaces the newest: one of the two is always complete. The newest
+ * has the highest generation, and of one generation the highest checkpoint. Blocks that were never written are holes and
+ * read as zeros, in map and table alike: a header followed by holes is the table of a blank disk.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -67,7 +67,7 @@ export const DISK_BYTES_MAX = MAP_BYTES * REGION_BYTES;
 export interface ChecksumHeader extends DiskIdentity {
   readonly sizeBytes: number;
   readonly thick: boolean;
-  /** The disk is being made larger, to so many bytes: its data has the old size or this one. */
+  /** The disk is being enlarged to this many bytes: its data has the old size or this one. */
   readonly growingTo?: number;
   /** The disk is still being made: it is blank and unused. */
   readonly unfinished: boolean;

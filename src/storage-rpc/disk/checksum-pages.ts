@@ -35,7 +35,7 @@ export class ChecksumPages {
     this.#onLoaded = onLoaded;
   }
 
-  /** More than the bound only while requests hold so much. */
+  /** Exceeds the bound only while requests hold more. */
   get bytes(): number {
     return this.#pages.size * PAGE_BYTES;
   }

@@ -5,7 +5,7 @@ import { RoceError } from '../../core/errors.js';
 export interface DiskIdentity {
   /** RFC 9562, lower case with hyphens. Chosen at random when the disk is made; zeros if unknown. */
   readonly uuid: string;
-  /** One more each time the disk is opened. An older copy of the disk has a smaller one. */
+  /** Rises by one each time the disk is opened. An older copy of the disk has a smaller value. */
   readonly generation: number;
   /** For people, at most 63 bytes of UTF-8; may be empty. */
   readonly name: string;

@@ -126,8 +126,8 @@ export class FileDevice implements BlockDevice {
   /**
    * Opens the disk, or makes it if there is no such file and a size is given. A file without checksums gets them, and
    * keeps its data. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size, ERR_ROCE_MISMATCH if files and size do
-   * not match or checksums of a disk are there whose data is missing, ERR_ROCE_CONFLICT for `create` where there is
-   * data, ERR_ROCE_UNSUPPORTED for a newer format, ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
+   * not match, or checksums exist without their data. Rejects with ERR_ROCE_CONFLICT for `create` if the data file
+   * exists, ERR_ROCE_UNSUPPORTED for a newer format, ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
    */
   static async open(options: FileDeviceOptions): Promise<FileDevice> {
     const writeVerifier = await systemBootId();
@@ -249,8 +249,8 @@ export class FileDevice implements BlockDevice {
   }
 
   /**
-   * Zeros are known from the checksums. In a thin disk they are holes: the file system may hold space for some of them,
-   * but the disk keeps none.
+   * The checksums show which blocks are zero. In a thin disk they are holes: the file system may have allocated some of
+   * them, but the disk does not reserve them.
    */
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
     const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
@@ -320,7 +320,7 @@ export class FileDevice implements BlockDevice {
     return damaged;
   }
 
-  /** Has the values of used regions in memory, and the system read the data. */
+  /** Loads the checksums of used regions into memory, and makes the system read the data ahead. */
   prefetch(offset: number, length: number): Promise<void> {
     return this.#request(offset, length, 'EINVAL', false, async (blocks) => {
       for (const piece of regionsOf(blocks)) {

@@ -1,7 +1,7 @@
 /** The lease of a disk as its server keeps it over a restart. */
 
 export interface LeaseRecord {
-  /** Who comes with an older one is fenced. */
+  /** A client with an older one is fenced. */
   readonly term: number;
   readonly owner: string | undefined;
   readonly label: string;

@@ -11,7 +11,7 @@ const PIECE_BYTES = 64 * 1024;
 export class MemoryDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
-  /** What is in memory is gone with it. */
+  /** The data is lost with the process. */
   readonly writeVerifier = randomBytes(8).readBigUInt64LE();
   /** Unique for each disk in memory: a recreated one is not the one that was lost. */
   readonly identity: DiskIdentity = newIdentity('memory');
@@ -24,7 +24,7 @@ export class MemoryDevice implements BlockDevice {
   }
 
   /**
-   * A disk with the same data and more room, which reads as zeros. Both are views of one memory until one of them is
+   * A larger disk with the same data; the new space reads as zeros. Both use the same memory until one of them is
    * closed. Throws ERR_ROCE_OUT_OF_RANGE for a size below that of this disk.
    */
   grown(sizeBytes: number): MemoryDevice {
@@ -57,7 +57,7 @@ export class MemoryDevice implements BlockDevice {
     });
   }
 
-  /** Memory is as durable as it gets. */
+  /** Does nothing: memory is not durable. */
   async flush(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
   }

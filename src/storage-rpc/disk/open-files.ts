@@ -27,7 +27,7 @@ export const PROVISIONS = ['thin', 'thick'] as const satisfies readonly Provisio
 /** `thin`: blocks take space when they are written. `thick`: all space is reserved when the disk is made, and kept. */
 export type Provision = 'thin' | 'thick';
 
-/** Which files to open, and what may be made. */
+/** Which files to open, and which may be created. */
 export interface OpenFilesOptions {
   /** Path of the data; the checksums are in `PATH.crc32c`. */
   readonly path: string;
@@ -41,7 +41,7 @@ export interface OpenFilesOptions {
   readonly name?: string | undefined;
   /** Default: of a new disk `thin`, else as it is. */
   readonly provision?: Provision | undefined;
-  /** Takes sentences for the operator: what was found and done. */
+  /** Called with messages for the operator: findings and actions. */
   readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
@@ -261,7 +261,7 @@ function foreign(path: string, sumsPath: string): RoceError {
 async function reserveAll({ data, sums, header: { sizeBytes } }: FoundFiles): Promise<void> {
   await reserve(sums.fd, 0, checksumFileBytes(sizeBytes));
   if (await reserve(data.fd, 0, sizeBytes)) return;
-  // Rewriting a block with what it holds gives it its space, too.
+  // Rewriting a block with its content also allocates its space.
   await forStrides(data, 0, checkedBlocks(sizeBytes), (first, bytes) => writeBlocks(data, bytes, first, sizeBytes));
 }
 

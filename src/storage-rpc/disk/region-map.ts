@@ -12,7 +12,7 @@ import { readFully, writeFully } from './file-io.js';
 const USED = 1;
 /** Blocks may be changing. */
 const MARKED = 2;
-/** A mark is taken back when so many syncs have passed without a change, so that regions in use keep it. */
+/** A mark is removed after this many syncs without a change, so that regions in use keep it. */
 const IDLE_SYNCS = 64;
 
 interface Use {

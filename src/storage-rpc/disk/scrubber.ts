@@ -8,7 +8,7 @@ const STEP_BYTES = 256 << 10;
 const PASS_NS_MIN = 60 * NS_PER_S;
 const NAMED_MAX = 100;
 
-/** What a scrubber needs of a disk; a `FileDevice` has it. */
+/** The methods of a disk that a scrubber uses; `FileDevice` has them. */
 export interface ScrubbedDisk {
   /** Bytes of the whole disk, a multiple of 4096. */
   readonly sizeBytes: number;
@@ -24,15 +24,15 @@ export interface ScrubberOptions {
   readonly disk: ScrubbedDisk;
   /** For the rate. */
   readonly clock: Clock;
-  /** Bytes to read in a second. */
+  /** Bytes to read per second. */
   readonly bytesPerSecond: number;
-  /** Takes sentences for the operator: which blocks are damaged, and what cannot be read. */
+  /** Called with messages for the operator: damaged blocks, and ranges that cannot be read. */
   readonly onNotice: (notice: string) => void;
 }
 
 /** The scrubber of one disk. */
 export class Scrubber {
-  /** Passes over the whole disk that have ended. */
+  /** Completed passes over the whole disk. */
   passes = 0;
   /** Bytes checked in all passes. */
   checkedBytes = 0;
@@ -50,7 +50,7 @@ export class Scrubber {
     this.#running = this.#run();
   }
 
-  /** Blocks that were damaged when they were last looked at. */
+  /** Blocks that were damaged when they were last checked. */
   get damagedBlocks(): number {
     return this.#damaged.size;
   }

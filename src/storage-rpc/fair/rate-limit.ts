@@ -7,11 +7,11 @@ import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 
-/** Limits of a disk. A limit that is absent does not hold. */
+/** Limits of a disk. Absent: unlimited. */
 export interface DiskLimit {
-  /** Requests a second, of all clients together; above 0. */
+  /** Requests per second, of all clients together; above 0. */
   readonly iops?: number | undefined;
-  /** Bytes a second, read and written, of all clients together; above 0. */
+  /** Bytes per second, read and written, of all clients together; above 0. */
   readonly bytesPerSecond?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ export class RateLimit {
     this.#nsPerByte = NS_PER_S / bytesPerSecond;
   }
 
-  /** When the next request may go, of whatever length: a long one is paid for afterwards. */
+  /** When the next request of any length may start: a long one delays later requests. */
   get readyNs(): number {
     return Math.max(this.#requestsNs, this.#bytesNs) - BURST_NS;
   }

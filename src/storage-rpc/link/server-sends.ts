@@ -53,7 +53,7 @@ export class ServerSends {
     return new Promise((resolve, reject) => this.#postSoon({ request, resolve, reject }));
   }
 
-  /** For a request whose completion, and whose failure, is that of one behind it. */
+  /** For a request whose completion, and whose failure, is that of a later one. */
   postUnsignaled(request: NumberedRequest & { signaled: false }): void {
     this.#postSoon({ request, resolve: NOTHING, reject: NOTHING });
   }

@@ -56,7 +56,7 @@ export class ServerResolver {
     const found = await this.#find().catch((cause: Error) => {
       throw new NotOwnerRedirect(`who has the disk is not known: ${cause.message}`, undefined, { cause });
     });
-    if (found === undefined) throw new NotOwnerRedirect('nobody serves the disk now');
+    if (found === undefined) throw new NotOwnerRedirect('no server has the disk now');
     const last = this.#server;
     this.#server = found;
     return last !== undefined && (last.host !== found.host || last.port !== found.port);

@@ -1,6 +1,6 @@
 /**
- * Who may connect, and how bytes over TCP are protected: by the device's credentials, or by separate ones without a
- * device. One TCP port serves both transports, with and without TLS.
+ * Access control, and protection of bytes over TCP: by the device's credentials, or by separate ones without a device.
+ * One TCP port serves both transports, with and without TLS.
  */
 
 import type { Socket } from 'node:net';

@@ -30,13 +30,13 @@ import { dialStream, securityOf } from './socket-security.js';
 /** How a storage client connects and recovers. */
 export interface StorageClientOptions extends FlowOptions {
   /**
-   * Name or address of the server; several of them, of which one has the disk: they are tried in turn, also after a
-   * lost connection or disk; or a function that locates the disk, called before each attempt to connect.
+   * Name or address of the server. Several: one of them has the disk; they are tried in turn, also after a lost
+   * connection or disk. A function: it locates the disk, and is called before each attempt to connect.
    */
   readonly host: string | readonly string[] | FindServer;
-  /** TCP port of the server, or of each, also for the set-up of RDMA. Not looked at where `host` is a function. */
+  /** TCP port of the server, or of each, also for the set-up of RDMA. Ignored if `host` is a function. */
   readonly port: number;
-  /** Device for RDMA; without it the client uses TCP. Its credentials protect TCP, too. The caller closes it. */
+  /** Device for RDMA; without it the client uses TCP. Its credentials also protect TCP. The caller closes it. */
   readonly device?: RdmaDevice | undefined;
   /** Credentials of a client without a device: TCP is protected by TLS 1.3. */
   readonly secure?: SecureOptions | undefined;
@@ -71,7 +71,7 @@ export interface StorageClientOptions extends FlowOptions {
    * UUID that the server's disk must have. Default: any; from then on, only the disk that the first connection found.
    */
   readonly uuid?: string | undefined;
-  /** Takes sentences for the operator: the server cannot be reached, has another disk, is back. */
+  /** Called with messages for the operator: the server cannot be reached, has another disk, is back. */
   readonly onNotice?: ((notice: string) => void) | undefined;
   /**
    * Called with path events: failover, return, outage, give-up, fenced, back. Called after the event, outside of the
@@ -181,9 +181,9 @@ export class StorageClient implements AsyncDisposable {
 
   /**
    * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has
-   * another disk than `uuid`, ERR_ROCE_NOT_FOUND when it has no disk of this name or index, ERR_ROCE_BUSY (a
-   * {@link DiskInUse}) when another client writes to it, ERR_ROCE_MALFORMED for a text that is no UUID,
-   * ERR_ROCE_UNKNOWN_NAME for an unknown option or name, ERR_ROCE_CONFLICT for `secure` beside a device.
+   * another disk than `uuid`. Rejects with ERR_ROCE_NOT_FOUND when it has no disk of this name or index, ERR_ROCE_BUSY
+   * (a {@link DiskInUse}) when another client writes to it, and ERR_ROCE_MALFORMED for an invalid UUID. Rejects with
+   * ERR_ROCE_UNKNOWN_NAME for an unknown option or name, ERR_ROCE_CONFLICT for `secure` together with a device.
    */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
@@ -267,7 +267,7 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /**
-   * Memory from which the disk writes, and to which it reads, without a copy through the pool: all of it, or any part.
+   * Memory that the disk writes from and reads into without a copy through the pool, in whole or in part.
    * Each connection registers it once; a request opens its own part to the server until it is answered. Writes that are
    * part of their request are copied there (`inlineWriteBytesMax`), and TCP copies as always. While a request is in
    * flight, do not change its part. Throws ERR_ROCE_OUT_OF_RANGE for less than a byte.
@@ -281,8 +281,8 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /**
-   * Gives back memory of {@link allocate}, which no request uses; until then the client keeps it. Throws
-   * ERR_ROCE_INVALID_ARGUMENT for other memory. A client without a device has nothing to give back.
+   * Releases memory of {@link allocate}; no request may use it. Until then the client keeps it. Throws
+   * ERR_ROCE_INVALID_ARGUMENT for other memory. A client without a device has no such memory.
    */
   async free(memory: Uint8Array): Promise<void> {
     if (this.#device !== undefined) await this.#own.remove(memory);
@@ -296,7 +296,7 @@ export class StorageClient implements AsyncDisposable {
     this.#connections.failRdma('a failover was requested');
   }
 
-  /** Moves all sessions to a transport without a gap, whatever the state of the path. */
+  /** Moves all sessions to a transport without a gap, in any state of the path. */
   moveTo(transport: HostTransport): Promise<void> {
     return this.#connections.moveAll(transport);
   }

@@ -7,7 +7,7 @@ import { checkDiskLimit, type DiskLimit } from '../fair/rate-limit.js';
 import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 
-/** Where a storage server listens, and what it admits. */
+/** Addresses, disks and limits of a storage server. */
 export interface StorageServerOptions extends FlowOptions {
   /** Disks without names; clients select one by its index. The caller closes them. Default: none. */
   readonly disks?: readonly BlockDevice[] | undefined;
@@ -19,7 +19,7 @@ export interface StorageServerOptions extends FlowOptions {
   readonly host: string;
   /** TCP port; with 0 the system chooses. */
   readonly port: number;
-  /** Device for RDMA; without it the server uses only TCP. Its credentials protect TCP, too. The caller closes it. */
+  /** Device for RDMA; without it the server uses only TCP. Its credentials also protect TCP. The caller closes it. */
   readonly device?: RdmaDevice | undefined;
   /** Credentials of a server without a device: TCP is protected by TLS 1.3. */
   readonly secure?: SecureOptions | undefined;
@@ -29,13 +29,13 @@ export interface StorageServerOptions extends FlowOptions {
   readonly poolBytesMax?: number | undefined;
   /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number | undefined;
-  /** How fast each of the disks without names may be used, by all clients together. Default: as fast as it is. */
+  /** Limits of each disk without a name, for all clients together. Default: unlimited. */
   readonly limit?: DiskLimit | undefined;
   /**
    * Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB.
    */
   readonly pullBytesMax?: number | undefined;
-  /** Takes sentences for the operator: clients that were refused because they are for another disk. */
+  /** Called with messages for the operator: clients that were refused because they expect another disk. */
   readonly onNotice?: ((notice: string) => void) | undefined;
 }
 

@@ -33,7 +33,7 @@ import { securityOf, sortSocket } from './socket-security.js';
 import { checkServerOptions, type StorageServerOptions } from './storage-server-options.js';
 
 const MEMORY_BYTES_MAX = 192 << 20;
-/** Memory that each TCP connection may have whatever the others hold. */
+/** Memory that each TCP connection may always have. */
 const SHARE_BYTES = 64 << 10;
 /**
  * A client that waits for memory is not read from, and drops a server that is silent for 3 s; a closed client continues
@@ -124,8 +124,8 @@ export class StorageServer implements AsyncDisposable {
 
   /**
    * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE
-   * for a limit, lease or memory that cannot be, ERR_ROCE_CONFLICT for two disks of one name or for `secure` beside a
-   * device.
+   * for an invalid limit, lease or memory. Rejects with ERR_ROCE_CONFLICT for two disks of one name, and for `secure`
+   * together with a device.
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkServerOptions(options);
@@ -182,7 +182,7 @@ export class StorageServer implements AsyncDisposable {
 
   /**
    * Adds a disk; the caller closes it. Throws ERR_ROCE_CONFLICT if the name is taken, ERR_ROCE_OUT_OF_RANGE and
-   * ERR_ROCE_INVALID_ARGUMENT for a name that cannot be.
+   * ERR_ROCE_INVALID_ARGUMENT for an invalid name.
    */
   addDisk(disk: NamedDisk): void {
     this.#server.disks.add(disk);

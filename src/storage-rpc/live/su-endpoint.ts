@@ -75,7 +75,7 @@ export class SuEndpoint implements AsyncDisposable {
   }
 
   /**
-   * Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT or ERR_ROCE_MISMATCH, saying why, and with
+   * Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT or ERR_ROCE_MISMATCH and the reason, and with
    * ERR_ROCE_OUT_OF_RANGE for impossible sizes.
    */
   async connect(host: string, port: number): Promise<SuConnection> {

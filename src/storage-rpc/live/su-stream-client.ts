@@ -16,7 +16,7 @@ export interface SuStreamClientOptions extends StreamTerms {
   readonly host: string;
   /** TCP port of the server, also for the set-up of RDMA. */
   readonly port: number;
-  /** For RDMA; without it the client uses TCP. The credentials of its device protect TCP, too. The caller closes it. */
+  /** For RDMA; without it the client uses TCP. The credentials of its device also protect TCP. The caller closes it. */
   readonly endpoint?: SuEndpoint | undefined;
   /** Credentials of a client without an endpoint: TCP is protected by TLS 1.3. */
   readonly secure?: SecureOptions | undefined;
@@ -26,7 +26,7 @@ export interface SuStreamClientOptions extends StreamTerms {
   readonly path?: NonNullable<StreamHostOptions['path']> | undefined;
   /** Streams fail after this long without a connection to the server; default: they wait indefinitely. */
   readonly giveUpNs?: number | undefined;
-  /** Takes what happens to the path; as of {@link StorageClientOptions.onEvent}. */
+  /** Called with path events, like {@link StorageClientOptions.onEvent}. */
   readonly onEvent?: ((event: HostEvent) => void) | undefined;
 }
 
@@ -54,7 +54,7 @@ export class SuStreamClient implements AsyncDisposable {
 
   /**
    * Nothing is connected until {@link stream}. Throws ERR_ROCE_UNKNOWN_NAME for an unknown option,
-   * ERR_ROCE_OUT_OF_RANGE for a size that cannot be.
+   * ERR_ROCE_OUT_OF_RANGE for an invalid size.
    */
   static to(options: SuStreamClientOptions): SuStreamClient {
     checkOptions('SuStreamClient.to', options, OPTIONS);

@@ -26,13 +26,13 @@ export interface SuStreamServerOptions extends StreamAcceptorOptions {
   /** TCP port; with 0 the system chooses. */
   readonly port: number;
   /**
-   * For RDMA; without it the server uses only TCP. The credentials of its device protect TCP, too. The caller closes
+   * For RDMA; without it the server uses only TCP. The credentials of its device also protect TCP. The caller closes
    * it.
    */
   readonly endpoint?: SuEndpoint | undefined;
   /** Credentials of a server without an endpoint: TCP is protected by TLS 1.3. */
   readonly secure?: SecureOptions | undefined;
-  /** Takes each stream that a client begins. */
+  /** Called with each stream that a client opens. */
   readonly onStream: (stream: SuStream) => void;
 }
 
@@ -75,7 +75,7 @@ export class SuStreamServer implements AsyncDisposable {
 
   /**
    * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE
-   * for a size that cannot be.
+   * for an invalid size.
    */
   static async open(options: SuStreamServerOptions): Promise<SuStreamServer> {
     checkOptions('SuStreamServer.open', options, OPTIONS);

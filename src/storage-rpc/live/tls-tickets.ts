@@ -1,7 +1,7 @@
 /**
  * TLS servers that send no session tickets: the Linux NVMe/TCP host takes the first record after the handshake for data
- * and disconnects on a ticket ("unhandled TLS record 22", nvme_tcp_init_connection). OpenSSL sends two for each
- * pre-shared key whatever the options of node:tls; koffi calls SSL_CTX_set_num_tickets of the node executable.
+ * and disconnects on a ticket ("unhandled TLS record 22", nvme_tcp_init_connection). With all options of node:tls,
+ * OpenSSL sends two for each pre-shared key; koffi calls SSL_CTX_set_num_tickets of the node executable.
  */
 
 import process from 'node:process';

@@ -52,7 +52,7 @@ export async function executePart(
   return failed(request, agreement, whole.failure);
 }
 
-/** Rejects only for what is a defect of this program. */
+/** Rejects only for a defect of this program. */
 export async function execute(
   request: NbdRequest,
   agreement: NbdAgreement<ServedExport>,

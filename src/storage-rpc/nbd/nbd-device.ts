@@ -137,7 +137,7 @@ export class NbdDevice implements BlockDevice {
     });
   }
 
-  /** Where the server takes such hints. */
+  /** Has an effect if the server supports such hints. */
   async prefetch(offset: number, length: number): Promise<void> {
     checkRange(this, offset, length, 'EINVAL');
     this.#checkAlive();

@@ -25,7 +25,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const FINISH_TIMEOUT_MS = 30_000;
 const NOTHING = new Uint8Array(0);
 
-/** What all connections of a server have counted. */
+/** Counters of all connections of a server. */
 export interface NbdCounters {
   /** Clients that connected. */
   connections: number;
@@ -33,7 +33,7 @@ export interface NbdCounters {
   refusedConnections: number;
   /** Sessions that were upgraded to TLS. */
   tlsSessions: number;
-  /** Connections closed because the client asked for TLS and then did not prove itself, or took no part in it. */
+  /** Connections closed because the client requested TLS and then failed or abandoned the handshake. */
   tlsFailures: number;
   /** Connections closed for lack of room: new ones, or silent ones that made room. */
   turnedAway: number;

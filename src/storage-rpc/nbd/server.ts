@@ -15,7 +15,7 @@ import { STRING_BYTES_MAX } from './protocol/wire.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import { type NbdTlsOptions, readTlsConfig, type TlsConfig } from './tls/server-tls.js';
 
-/** Where an NBD server listens, and what it exports. */
+/** Address, export and limits of an NBD server. */
 export interface NbdServerOptions {
   /** Address to listen on: a Unix socket, or TCP. */
   readonly listen: SocketAddress;
@@ -27,7 +27,7 @@ export interface NbdServerOptions {
   readonly device: BlockDevice;
   /** Clients can only read. Default: as the disk is. */
   readonly readOnly?: boolean | undefined;
-  /** How fast the disk may be used, by all clients together. Default: as fast as it is. */
+  /** Limits of the disk, for all clients together. Default: unlimited. */
   readonly limit?: DiskLimit | undefined;
   /** Bytes of data that the requests of all clients hold together, 64 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number | undefined;
@@ -58,7 +58,7 @@ const MEMORY_BYTES_MAX = 192 << 20;
 const CLIENTS = 64;
 const CLIENTS_MAX = 1024;
 /**
- * Memory of each client's own, whatever the others hold, if all clients together have no more than half of all memory.
+ * Memory that each client always has, if all clients together have no more than half of all memory.
  */
 const SHARE_BYTES = 1 << 20;
 /** A client that does not fetch its replies is not waited for when the server ends. */
@@ -131,8 +131,8 @@ export class NbdServer implements AsyncDisposable {
 
   /**
    * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option,
-   * ERR_ROCE_OUT_OF_RANGE for a limit or memory that cannot be and for a text of more than 4096 bytes, and as {@link NbdTlsOptions} for certificates and keys
-   * that cannot be used. The caller closes the disk.
+   * ERR_ROCE_OUT_OF_RANGE for an invalid limit or memory and for a text of more than 4096 bytes. Rejects as
+   * {@link NbdTlsOptions} for certificates and keys that cannot be used. The caller closes the disk.
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);

@@ -9,11 +9,11 @@ import type { Clock } from '../../core/clock.js';
 import { withDefaults } from '../../core/defaults.js';
 import { RoceError } from '../../core/errors.js';
 
-/** Registered memory: a memory region, or anything that owns bytes and can be given back. */
+/** Registered memory: a memory region, or another object that owns bytes and can release them. */
 export interface Slab {
   /** All of its memory. */
   readonly bytes: Uint8Array;
-  /** Gives the memory back. */
+  /** Releases the memory. */
   close(): Promise<void>;
 }
 
@@ -83,9 +83,9 @@ interface Waiter<S extends Slab> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Lends out registered memory; memory is registered when it is first needed and given back when it is idle. */
+/** Lends out registered memory; memory is registered on first use and released when it is idle. */
 export class BufferPool<S extends Slab> {
-  /** What became of requests, and of slabs. */
+  /** Counters of requests and slabs. */
   readonly counters = {
     /** Requests that found a buffer at once. */
     hits: 0,
@@ -93,7 +93,7 @@ export class BufferPool<S extends Slab> {
     misses: 0,
     /** Slabs that were registered. */
     grown: 0,
-    /** Slabs that were given back. */
+    /** Slabs that were released. */
     shrunk: 0,
     /** Requests refused because too many waited. */
     refused: 0,
@@ -132,8 +132,8 @@ export class BufferPool<S extends Slab> {
 
   /**
    * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Throws ERR_ROCE_OUT_OF_RANGE for another length.
-   * Rejects with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the pool closes, and with whatever `allocate`
-   * rejects with when nothing is in use that could come back instead. `onRelease` is called when the buffer is
+   * Rejects with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the pool closes, and with the error of
+   * `allocate` if no buffer is in use that could be released instead. `onRelease` is called when the buffer is
    * released.
    */
   acquire(bytes: number, onRelease: () => void = () => {}): Promise<BufferLease<S>> {
@@ -154,7 +154,7 @@ export class BufferPool<S extends Slab> {
   }
 
   /**
-   * {@link acquire} of a buffer that is there; undefined: there is none, others wait, or the pool closes. Throws as
+   * {@link acquire} without waiting. Undefined: no buffer is free, others wait, or the pool closes. Throws as
    * that does.
    */
   acquireNow(bytes: number, onRelease: () => void = () => {}): BufferLease<S> | undefined {
@@ -171,7 +171,7 @@ export class BufferPool<S extends Slab> {
     return lease;
   }
 
-  /** Gives all slabs back, also one that is being made. Leases still out must not be used any more. */
+  /** Releases all slabs, also one that is being made. Outstanding leases must no longer be used. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelShrink?.();

@@ -1,8 +1,8 @@
 /**
  * Moves many connections back to RDMA a few at a time (Azure storage paper §4.1: "periodically close a small fraction
- * of connections and reestablish them"), and stops when moving does harm.
+ * of connections and reestablish them"), and stops when too many moves fail.
  *
- * Sans-IO: says how many to begin to move now, and is told how each went.
+ * Without I/O: returns how many moves to begin now, and learns the outcome of each.
  */
 
 export interface FailbackOptions {

@@ -1,6 +1,6 @@
 import { formatNs, NS_PER_S } from '../../core/units.js';
 
-/** Something happened to the path to a storage server. */
+/** An event of the path to a storage server. */
 export type HostEvent =
   | {
       /** Which event. */

@@ -160,7 +160,7 @@ export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<
     onEvent?.(event);
   }
 
-  /** The host is elsewhere: no session may go on with the last one while another one is answered by this one. */
+  /** The host has moved: no session may continue with the previous one while another is served by this one. */
   #onMoved(): void {
     this.path.onMoved();
     this.#failback = undefined;

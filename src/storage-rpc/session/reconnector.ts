@@ -125,8 +125,8 @@ export class Reconnector<C extends KeptChannel, S extends KeptSession<C>> {
   async #recover(lost: C, error: Error): Promise<void> {
     const sinceNs = this.#options.clock.nowNs();
     if (!isElsewhere(error)) this.#options.onFailure(lost.transport, error);
-    // Its queue pair is gone and its keys are retired before a request goes out again. What else it cannot give back is
-    // not in the way: keys of its protection domain mean nothing to the next connection.
+    // Its queue pair is destroyed and its keys are retired before a request is sent again. Other resources that it
+    // cannot release are harmless: the next connection does not use keys of its protection domain.
     await lost.close().catch(() => {});
     await this.#reconnect(sinceNs);
     this.pausesNs.push(this.#options.clock.nowNs() - sinceNs);

@@ -1,6 +1,6 @@
 /**
  * Failing is final: a channel reports it once, by `onFailure`, and from then on neither sends nor reports anything.
- * `close` may be called at any time; when it resolves, no peer can reach memory through this connection any more.
+ * `close` may be called at any time; when it resolves, no peer can access memory through this connection.
  */
 
 import type { HostTransport } from '../../cm/rdma-fallback.js';
@@ -53,9 +53,11 @@ export interface SkServerChannel {
   onRequest: (incoming: SkIncoming) => void;
   onFailure: (error: Error) => void;
   buffer(bytes: number): DataBuffer | Promise<DataBuffer>;
-  /** Rejects when the channel is gone and can touch the memory no more. */
+  /** Rejects when the channel has ended and can no longer access the memory. */
   pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void>;
-  /** Begins to move the data of a READ, which must not change any more; `reply` with the same data follows at once. */
+  /**
+   * Begins to move the data of a READ, which must not change afterwards; `reply` with the same data follows at once.
+   */
   move(request: SkRequest, data: DataBuffer): void;
   /**
    * `data` (from `buffer`, or any bytes for bodies of at most RESPONSE_BODY_BYTES_MAX) moves before the response, or in

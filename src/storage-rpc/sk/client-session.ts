@@ -1,13 +1,13 @@
 /**
  * A session at the client: the identity of requests, which outlives every connection. A request has a slot and the
- * slot's next sequence number until it is answered; when a connection is lost and the session resumed over another, of
- * whichever transport, every unanswered request is sent again in the order of slots, under the same number, and the
- * server executes it at most once.
+ * slot's next sequence number until it is answered; when a connection is lost and the session is resumed over another,
+ * of any transport, all unanswered requests are resent in the order of slots, with the same numbers, and the server
+ * executes each at most once.
  *
- * When the server does not know the session any more (it restarted: another bootId) the slots start anew. What was
- * unanswered may have been executed or not; all requests of disks may be executed again, so they are sent again.
+ * If the server no longer knows the session (it restarted: another bootId), the slots are reset. Unanswered requests
+ * may or may not have been executed; all requests of disks may be executed again, so they are resent.
  *
- * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `QUEUE_MAX` at most.
+ * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are in flight; more wait, `QUEUE_MAX` at most.
  */
 
 import type { HostTransport } from '../../cm/rdma-fallback.js';

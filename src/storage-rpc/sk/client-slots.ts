@@ -72,7 +72,8 @@ export class ClientSlots {
   }
 
   /**
-   * Whether the operation can be in flight, too: a slot is free, and at most `bytesMax` are moved, or nothing else is.
+   * Whether the operation can also be in flight: a slot is free, and at most `bytesMax` are moved, or no other
+   * operation is in flight.
    */
   hasRoomFor(io: SkIo, bytesMax: number): boolean {
     if (this.#free.length === 0) return false;

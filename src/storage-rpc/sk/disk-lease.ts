@@ -1,12 +1,12 @@
 /**
- * Who may write to a disk. A client holds its lease while it is active; no other client may write unless both share the
+ * Write access to a disk. A client holds its lease while it is active; no other client may write unless both share the
  * disk, and a silent client's lease can be taken over. Each change of writers begins a new term; a client with an older
- * term is fenced (the fencing token of Chubby, the persistent reservations of SPC-5). Sans-IO.
+ * term is fenced (the fencing token of Chubby, the persistent reservations of SPC-5). Without I/O.
  */
 
 import type { LeaseRecord } from '../disk/lease-store.js';
 
-/** What a client wants to do: write alone, write together with others that share the disk, or only read. */
+/** The access that a client requests: write alone, write together with others that share the disk, or only read. */
 export type DiskAccess = 'write' | 'shared' | 'read';
 export const DISK_ACCESSES: readonly DiskAccess[] = ['write', 'shared', 'read'];
 
@@ -14,7 +14,7 @@ export interface LeaseClaim {
   readonly owner: string;
   readonly access: DiskAccess;
   readonly term: number;
-  /** It can wait: who had the disk before the server was started goes first. */
+  /** It can wait: a client that had the disk before the server was started goes first. */
   readonly isPatient: boolean;
   readonly label: string;
 }
@@ -26,7 +26,7 @@ export interface LeasedSession {
 
 /** Another client that has a lease. */
 export interface LeaseHolder {
-  /** For people: who this is. */
+  /** For people: the name of the client. */
   readonly label: string;
   /** Whether it has a connection. */
   readonly isConnected: boolean;

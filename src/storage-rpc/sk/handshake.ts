@@ -11,8 +11,8 @@ import type { SkStatus } from './response.js';
 import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type ResumeResponse } from './resume.js';
 
 /**
- * Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the
- * channel fails, and with ERR_ROCE_MISMATCH when it has another disk, with a {@link DiskInUse} when another client
+ * Requests to continue a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or
+ * the channel fails, and with ERR_ROCE_MISMATCH when it has another disk, with a {@link DiskInUse} when another client
  * writes to it, with ERR_ROCE_FENCED when others have written to it since, with ERR_ROCE_NOT_FOUND when there is no
  * such disk, with a {@link NotOwnerRedirect} when the server does not own the disk.
  */

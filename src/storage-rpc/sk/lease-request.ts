@@ -7,7 +7,7 @@ import type { DiskAccess, LeaseClaim, LeaseHolder } from './disk-lease.js';
 export interface LeaseRequestOptions {
   readonly name?: string;
   readonly access?: DiskAccess;
-  /** It can wait, default false: who had the disk before the server was started goes first. */
+  /** It can wait, default false: a client that had the disk before the server was started goes first. */
   readonly isPatient?: boolean;
   /** For people: who this is. */
   readonly label?: string;
@@ -35,7 +35,7 @@ export class LeaseRequest {
 
 /** The error of a disk that another client writes to: ERR_ROCE_BUSY. */
 export class DiskInUse extends RoceError {
-  /** Who. */
+  /** The client that writes to it. */
   readonly holder: Pick<LeaseHolder, 'label' | 'isConnected'>;
   /** The error in a few words. */
   readonly what: string;
@@ -43,7 +43,7 @@ export class DiskInUse extends RoceError {
   readonly remainingNs: number;
 
   constructor(
-    /** Who. */
+    /** The client that writes to it. */
     holder: Pick<LeaseHolder, 'label' | 'isConnected'>,
     remainingNs: number,
   ) {

@@ -151,7 +151,7 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 
   /**
-   * {@link #map} for what has memory and a region of the pool at hand, and waits for nothing; undefined: it has not.
+   * {@link #map} without waiting, if memory and a region of the pool are available; else undefined.
    */
   #mapPooled(mine: CallInProgress): RemoteBufferDescriptor | undefined {
     const { request, data, into } = mine.call;

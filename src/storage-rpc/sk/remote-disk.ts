@@ -31,7 +31,7 @@ interface SkSubmitter {
 /** A disk of a storage server. */
 export class RemoteDisk implements BlockDevice {
   readonly blockBytes: number;
-  /** As the server said when the session was opened. */
+  /** As announced by the server when the session was opened. */
   readonly identity: DiskIdentity;
   /** It cannot be written. */
   readonly readOnly: boolean;
@@ -45,8 +45,7 @@ export class RemoteDisk implements BlockDevice {
   #closing: Promise<void> | undefined;
 
   /**
-   * Over one session or several, of which the server has said what it is. `release` ends them; without it they are left
-   * as they are.
+   * Uses one or several sessions whose server has described the disk. `release` ends them; without it they stay open.
    */
   constructor(session: SkSubmitter, server: ResumeResponse, release?: () => Promise<void>) {
     this.#server = server;
@@ -61,12 +60,12 @@ export class RemoteDisk implements BlockDevice {
     this.#release = release;
   }
 
-  /** As the server last said. */
+  /** As last announced by the server. */
   get sizeBytes(): number {
     return this.#session.diskBytes;
   }
 
-  /** The disk may have grown at the server; asks for a second at most. */
+  /** The disk may have grown at the server; requests the size, for at most a second. */
   refresh(): Promise<void> {
     return this.#session.askSize(REFRESH_NS);
   }
@@ -121,7 +120,7 @@ export class RemoteDisk implements BlockDevice {
     this.#check(offset, length, 'ENOSPC');
     this.#checkWritable();
     // The protocol has no fast flag, and the cost at the server's disk is unknown.
-    if (options.fast === true) throw new BlockDeviceError('ENOTSUP', 'a remote disk does not know what is fast');
+    if (options.fast === true) throw new BlockDeviceError('ENOTSUP', 'a remote disk cannot tell whether this is fast');
     const flags = (options.fua === true ? SK_FUA : 0) | (options.noHole === true ? SK_NO_HOLE : 0);
     await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
       op: 'ZERO',
@@ -182,7 +181,7 @@ export class RemoteDisk implements BlockDevice {
     }
     this.#session.shortenDeadline?.();
     await Promise.allSettled(this.#underWay);
-    // A server that is gone for good cannot flush; what it acknowledged as durable is durable.
+    // A server that is gone permanently cannot flush; data that it acknowledged as durable is durable.
     if (!this.readOnly) {
       await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, cursor: this.#cursor }).catch(() => {});
     }

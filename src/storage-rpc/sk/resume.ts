@@ -1,6 +1,6 @@
 /**
- * Bodies of RESUME, the first exchange on a connection: the client names its session and the epoch of this connection,
- * the server says what it is and whether it knows the session. Little-endian.
+ * Bodies of RESUME, the first exchange on a connection: the client names its session and the epoch of this connection;
+ * the server describes itself, and reports whether it knows the session. Little-endian.
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4   24 the disk that the session has used
  *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait, 2 it follows)   126 zero 2   128 UUID of the client 16
@@ -10,11 +10,11 @@
  *                136 term of the lease 4   140 milliseconds that the holder's lease lasts 4   144 the holder, a text
  *                208 the opening
  *     disk       0 size 8   8 generation 8   16 UUID 16   32 name, a text
- *     text       0 length 1   1 UTF-8, zeros behind it 63
+ *     text       0 length 1   1 UTF-8, padded with zeros 63
  *     opening    0 mark 8   8 checkpoint 4   12 zero 4: of the disk, in its generation; zeros: unknown
  *
- * A session that has used no disk yet names size 0 and a UUID of zeros. The holder is who has the lease, where that is
- * not the client.
+ * A session that has used no disk yet names size 0 and a UUID of zeros. The holder is another client that has the
+ * lease.
  */
 
 import {

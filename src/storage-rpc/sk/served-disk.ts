@@ -18,7 +18,7 @@ export interface NamedDisk {
   readonly device: BlockDevice;
   /** Clients can only read. Default false. */
   readonly readOnly?: boolean | undefined;
-  /** How fast it may be used, by all clients together. Default: as fast as it is. */
+  /** Limits for all clients together. Default: unlimited. */
   readonly limit?: DiskLimit | undefined;
 }
 
@@ -101,8 +101,8 @@ export class ServedDisk {
   }
 
   /**
-   * It is granted to another client than before only when nothing of the earlier ones can reach it any more; until then
-   * they have it. What is granted is stored where the disk can: rejects with a BlockDeviceError if that fails.
+   * It is granted to another client only when requests of the earlier ones can no longer reach the disk; until then
+   * they hold it. A grant is stored if the disk supports it: rejects with a BlockDeviceError if that fails.
    */
   async claim(claim: LeaseClaim, nowNs: number, onTakenOver: () => void): Promise<LeaseVerdict<DiskSession>> {
     const access = this.readOnly ? 'read' : claim.access;
@@ -125,7 +125,7 @@ export class ServedDisk {
     return { outcome: 'leased', holder: { label: 'a request of its last writer', isConnected: false, endsNs: nowNs } };
   }
 
-  /** That its lease may have ended is stored, too; if that fails, the next life of the server waits for it once. */
+  /** The possible end of its lease is also stored; if that fails, the restarted server waits for it once. */
   release(session: DiskSession): void {
     this.lease.release(session.owner, session);
     this.#storeLease().catch(() => {});

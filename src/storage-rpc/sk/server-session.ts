@@ -221,7 +221,7 @@ export class ServerSession {
     const { request } = incoming;
     // The receive is reposted before the client learns that its slot is free.
     incoming.release();
-    // A NIC in a thread of its own works while the checksums are computed.
+    // A NIC in a separate thread works while the checksums are computed.
     if (request.op === 'READ' && data !== undefined) channel.move(request, data);
     const checks = crcs !== undefined ? checksOfCrcs(crcs) : data === undefined ? NO_CHECKS : checksOf(data.bytes);
     const response = {

@@ -1,7 +1,7 @@
 /**
- * At-most-once execution (the session and slot model of NFSv4.1, RFC 8881 §2.10.6). A request is known by its slot and
- * the slot's sequence number, whatever connection brings it. The server remembers of each slot the last number, whether
- * it is being executed, and the outcome:
+ * At-most-once execution (the session and slot model of NFSv4.1, RFC 8881 §2.10.6). A request is identified by its slot
+ * and the slot's sequence number, on any connection. The server remembers for each slot the last number, whether it is
+ * being executed, and the outcome:
  *
  *     last + 1                 new: execute it
  *     last, being executed     the same again, over a newer connection: it will have the answer

@@ -1,7 +1,7 @@
 export interface ByteStream {
   onData: (bytes: Buffer) => void;
   onClose: (error: Error) => void;
-  /** Bytes must not change until they have been sent: `onSent`, or for good. */
+  /** Bytes must not change until they have been sent (`onSent`), or ever. */
   write(pieces: readonly Uint8Array[], onSent?: () => void): void;
   pause(): void;
   resume(): void;

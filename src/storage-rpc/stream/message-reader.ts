@@ -1,5 +1,5 @@
 /**
- * A message is collected in a buffer of its own, so that what it brings stays valid for as long as it is referenced.
+ * Each message is collected in a separate buffer, so that its data stays valid while it is referenced.
  */
 
 export type Malformed = 'too_short' | 'bad_magic' | 'bad_version' | 'bad_header_crc' | 'bad_field' | 'bad_length';

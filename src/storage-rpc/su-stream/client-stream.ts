@@ -112,7 +112,7 @@ export class ClientStream implements KeptSession<StreamLink> {
     return true;
   }
 
-  /** A stream cannot lose some of its bytes and go on: it has failed. */
+  /** A stream cannot continue after lost bytes: it has failed. */
   suspend(error: Error): void {
     this.stream.fail(error);
   }

@@ -79,7 +79,7 @@ export class StreamLink {
     this.onFailure(error);
   }
 
-  /** When it resolves nothing of it touches memory any more. */
+  /** When it resolves, the link no longer accesses memory. */
   async close(): Promise<void> {
     this.#hasEnded = true;
     await this.#carrier.close();
@@ -88,6 +88,6 @@ export class StreamLink {
   #onMessage(frame: StreamFrame, body: Buffer): void {
     if (this.#hasEnded) return;
     if (crc32c(body) === frame.dataCrc) this.onFrame(frame, body);
-    else this.fail(new RoceError('ERR_ROCE_CONNECT', 'data is not what was checked'));
+    else this.fail(new RoceError('ERR_ROCE_CONNECT', 'data does not match its checksum'));
   }
 }

@@ -5,8 +5,8 @@
  *     0 magic 'SuSt' 4   4 version 1   5 type 1   6 zero 2   8 offset 8   16 consumed 8   24 length 4
  *     28 dataCrc 4   32 zero 4   36 hdrCrc 4 (CRC-32C of bytes 0..35)
  *
- * Every frame says how much of the peer's stream this side's program has consumed. The end of a stream counts as one
- * byte behind its last, as in TCP (RFC 9293 §3.4): who has consumed that has consumed everything.
+ * Every frame contains how much of the peer's stream this side's program has consumed. The end of a stream counts as
+ * one byte after its last, as in TCP (RFC 9293 §3.4): consuming it means that everything is consumed.
  *
  *     RESUME     offset: bytes received of the peer's stream; body: stream id 16, epoch 4, window 4, flags 4
  *                (1: no connection of it was answered yet)

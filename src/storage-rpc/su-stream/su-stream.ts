@@ -24,7 +24,7 @@ export interface StreamTerms {
   readonly windowBytes?: number | undefined;
   /** A silent peer is probed after this time; default 1 s. */
   readonly idleNs?: number | undefined;
-  /** A connection whose peer stays silent for so long is given up; default 3 s. */
+  /** A connection whose peer is silent for this long is given up; default 3 s. */
   readonly silenceNs?: number | undefined;
 }
 
@@ -53,16 +53,16 @@ export class SuStream {
   onFailure: (error: Error) => void = noop;
   /** Called when the connection has failed; the stream waits for the next one. @internal */
   onLost: (link: StreamLink, error: Error) => void = noop;
-  /** Called once, when the stream takes no connection any more, for whatever reason. */
+  /** Called once, when the stream no longer accepts a connection, for any reason. */
   onClosed: () => void = noop;
   /**
-   * After both ends the peer has so long to close the connection first. A TCP connection that is closed with unread
-   * bytes takes along what was sent last.
+   * After both ends, the time that the peer has to close the connection first. Closing a TCP connection with unread
+   * bytes would discard the last data sent.
    */
   lingersNs = 0;
   /** Connections so far, and bytes retransmitted. */
   readonly counters = {
-    /** It has had so many. */
+    /** Number of connections. */
     connections: 0,
     /** Sent more than once. */
     resentBytes: 0,
@@ -116,7 +116,7 @@ export class SuStream {
     return this.#link?.transport;
   }
 
-  /** It takes no connection any more. */
+  /** It no longer accepts a connection. */
   get isEnded(): boolean {
     return this.#ended !== undefined;
   }
@@ -127,7 +127,7 @@ export class SuStream {
     if (this.#hasPeerEnded) tell();
   }
 
-  /** Takes what comes, in order, and what has come before. */
+  /** Called with data, in order; data that has already arrived is delivered at once. */
   set onChunk(take: (chunk: SuChunk) => void) {
     this.#take = take;
     for (const chunk of this.#untaken.splice(0)) take(chunk);
@@ -179,7 +179,7 @@ export class SuStream {
     await link.close();
   }
 
-  /** Why it cannot go on with such a peer, which says what cannot be; undefined: it can. @internal */
+  /** Why it cannot continue with such a peer, whose claims are impossible; undefined: it can. @internal */
   whyImpossible({ received, consumed }: PeerState): RoceError | undefined {
     const dataReceived = Math.min(received, this.#replay.endOff);
     const isPossible = received === dataReceived || (received === this.#replay.endOff + 1 && this.#isEndSent);
@@ -195,8 +195,8 @@ export class SuStream {
   }
 
   /**
-   * Goes on over a connection, which the peer has agreed to; `peer` is possible. `said`: what it was told that this
-   * side has consumed. @internal
+   * Continues over a connection to which the peer has agreed; `peer` is possible. `said`: the consumption of this side
+   * that the peer was sent. @internal
    */
   attach(link: StreamLink, { received, consumed, windowBytes }: PeerState, said: number): void {
     const dataReceived = Math.min(received, this.#replay.endOff);
@@ -218,7 +218,9 @@ export class SuStream {
     this.#pump();
   }
 
-  /** Leaves the connection it has, if any; the caller closes it. What it still brings is dropped. @internal */
+  /**
+   * Leaves the connection it has, if any; the caller closes it. Data that still arrives over it is dropped. @internal
+   */
   detach(): StreamLink | undefined {
     const link = this.#link;
     this.#watch?.stop();
@@ -234,7 +236,7 @@ export class SuStream {
     this.#lose(new RoceError('ERR_ROCE_CONNECT', why));
   }
 
-  /** The stream cannot go on. */
+  /** The stream cannot continue. */
   fail(error: Error): void {
     if (this.#ended !== undefined) return;
     const isFailure = !this.isOver;
@@ -321,7 +323,7 @@ export class SuStream {
   #onFrame({ type, offset, consumed }: StreamFrame, body: Buffer): void {
     this.#watch?.onHeard();
     if (consumed > this.#sentOff + (this.#isEndSent ? 1 : 0)) {
-      this.#refuse(impossible('it consumed what it never got'));
+      this.#refuse(impossible('it consumed bytes that it never received'));
       return;
     }
     this.#onConsumed(consumed);

@@ -2,7 +2,7 @@
  * Receiver-driven credits (Azure storage paper §4.1): a SEND may be posted only when the peer has announced a receive
  * for it, so RNR NAKs never occur. Counts are cumulative, modulo 2^32. Two rules prevent deadlock: the last credit is
  * only for a message that grants credits (MS-SMBD 3.1.5.1), the one before it only for such and control messages; and
- * receives used by control messages are granted with the next message, not by one of their own, or two idle sides would
+ * receives used by control messages are granted with the next message, not by a separate one, or two idle sides would
  * exchange grants indefinitely.
  */
 

@@ -1,18 +1,18 @@
 /**
  * sU-RDMA (Azure storage paper §4.1): a reliable, ordered stream of bytes in both directions over one RC queue pair, in
- * three modes by the size of what is written.
+ * three modes by the size of a write.
  *
  *     small    copied into a SEND
- *     medium   RDMA WRITE into a slot of the receiver, SEND "write done" right behind it on the same queue pair
+ *     medium   RDMA WRITE into a slot of the receiver, SEND "write done" right after it on the same queue pair
  *     large    SEND with a descriptor; the receiver READs when it can take the data, SEND "read done"
  *
- * Everything has a CRC-32C and is checked before it is delivered. One chunk a direction is under way at a time: what
- * another connection wants to send to the same host waits for at most that much. Chunks are delivered as views of
- * registered memory; receives, slots and buffers go back to the peer's account when the application has released them,
- * so that a slow reader stops its writer and nothing else.
+ * All data has a CRC-32C and is checked before it is delivered. One chunk per direction is in flight at a time: other
+ * connections to the same host wait for at most that much. Chunks are delivered as views of registered memory;
+ * receives, slots and buffers are returned to the peer when the application has released them, so that a slow reader
+ * stops only its writer.
  *
- * A READ whose data is not what was checked is asked for again, three times; small and medium data has no second copy,
- * and ends the connection, as does everything that a peer of this version does not send.
+ * A READ whose data does not match its checksum is repeated up to three times. Small and medium data has no second
+ * copy: an error ends the connection, as does any message that a peer of this version does not send.
  */
 
 import { withDefaults } from '../../core/defaults.js';
@@ -51,7 +51,7 @@ const DEFAULTS = {
 };
 const SLOTS_MAX = 1024;
 const GRANT_DELAY_NS = 200e3;
-/** How long the closing message waits for its acknowledgement: the peer notices the end without it, too. */
+/** How long the closing message waits for its acknowledgement: the peer also notices the end without it. */
 const FAREWELL_TIMEOUT_NS = 100e6;
 
 /** One connection: a stream to write and a stream to read. */
@@ -120,7 +120,7 @@ export class SuConnection {
     return new SuConnection(parts, port, slotMemory, limits, role === 'client');
   }
 
-  /** Begins to speak; both sides call it when their queue pairs are connected. */
+  /** Starts the protocol; both sides call it when their queue pairs are connected. */
   start(): void {
     if (this.#isClient) this.#tell({ type: 'HELLO', body: encodeLimits(this.#limits) });
     this.#watch = this.#watchOver();
@@ -131,7 +131,7 @@ export class SuConnection {
     return this.#terms.then(() => {});
   }
 
-  /** Chunks sent by mode, grants sent by themselves, and chunks received that were not what was checked. */
+  /** Chunks sent by mode, grants sent in their own messages, and chunks received with a wrong checksum. */
   get counters() {
     return {
       ...this.#sender.counters,
@@ -148,7 +148,7 @@ export class SuConnection {
     if (this.#peerEnd) tell();
   }
 
-  /** Takes what comes, in order, and what has come before. */
+  /** Called with each chunk, in order; chunks that have already arrived are delivered at once. */
   set onChunk(take: (chunk: SuChunk) => void) {
     this.#receiver.onChunk = take;
   }

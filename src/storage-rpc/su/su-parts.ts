@@ -10,7 +10,7 @@ import type { BufferPool } from '../pool/buffer-pool.js';
  * large transfers.
  */
 export interface SuPools {
-  /** Slabs with LOCAL_WRITE: what is sent and received. */
+  /** Slabs with LOCAL_WRITE, for sent and received data. */
   readonly local: BufferPool<MemoryRegion>;
   /** Slabs with REMOTE_READ. */
   readonly exposed: BufferPool<MemoryRegion>;
@@ -40,7 +40,7 @@ export interface SuOptions {
   readonly chunkBytes?: number | undefined;
   /** A silent peer is probed after this time; default 1 s. */
   readonly idleNs?: number | undefined;
-  /** A peer that stays silent for so long is given up; default 3 s. */
+  /** A peer that is silent for this long is given up; default 3 s. */
   readonly silenceNs?: number | undefined;
 }
 

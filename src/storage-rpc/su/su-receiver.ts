@@ -14,7 +14,7 @@ import type { SuPools } from './su-parts.js';
 export interface SuChunk {
   /** A view of registered memory. */
   readonly bytes: Uint8Array;
-  /** The last piece of what the peer wrote at once. */
+  /** The last piece of one write of the peer. */
   readonly endsMessage: boolean;
   /** Lets the peer send more. */
   release(): void;
@@ -163,7 +163,7 @@ export class SuReceiver {
   #isIntact({ dataCrc }: SuHeader, bytes: Uint8Array): boolean {
     if (crc32c(bytes) === dataCrc) return true;
     this.crcMismatches++;
-    this.#giveUp('crc', 'data is not what was checked');
+    this.#giveUp('crc', 'data does not match its checksum');
     return false;
   }
 

@@ -184,7 +184,7 @@ export class ConnectionTelemetry implements WorkRecorder {
       op: wcOpcodeName(opcode) + suffix,
       status: statusName(STATUS_SUCCESS),
     });
-    // "other" is not cached: an entry of its own may become free.
+    // "other" is not cached: a separate entry may become free.
     if (group.key.conn === this.#name) groups[opcode] = group;
     return group;
   }

@@ -1,8 +1,8 @@
 /**
- * Which side owns the latency of a connection: sender, pacing, network, responder or application.
+ * The side that causes the latency of a connection: sender, pacing, network, responder or application.
  *
- * The stage that takes most of the time says where to look (Bai et al., "Empowering Azure Storage with RDMA", NSDI
- * 2023, §5); what the send side waited for, and the event loops of both programs, say whose it is:
+ * The stage that takes most of the time locates the cause (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023,
+ * §5); the waits of the send side, and the event loops of both programs, show which side it is:
  *
  *     T6-T5  completed, not polled        the application
  *     T2-T1  not yet sent                 pacing, a receiver not ready, or timeouts (network); else the sender
@@ -10,8 +10,8 @@
  *     T4-T3  sent, not answered           receiver not ready, or its program stalled: responder; else the network
  *     T5-T4  answered, not completed      older work was not answered: the network
  *
- * A program whose event loop, with the NIC on it, stood still while packets waited to be sent or heard owns what that
- * explains.
+ * If a program's event loop, with the NIC on it, was stalled while packets waited to be sent or received, the program
+ * is the cause of that time.
  */
 
 import { formatNs } from '../../core/units.js';
@@ -19,12 +19,12 @@ import type { WaitCause } from '../../memory/ring/telemetry-page.js';
 import type { EstatsSnapshot, GroupRow, QpRow } from './endpoint-document.js';
 import { CONSECUTIVE_STAGES, type StageName } from './stages.js';
 
-/** Who can own a latency. */
+/** Possible causes of a latency. */
 export const OWNERS = ['sender', 'pacing', 'network', 'responder', 'application'] as const;
 /** One of {@link OWNERS}. */
 export type Owner = (typeof OWNERS)[number];
 
-/** Who owns the latency of one connection and operation. */
+/** Cause of the latency of one connection and operation. */
 export interface Diagnosis {
   /** Name of the connection. */
   readonly conn: string;

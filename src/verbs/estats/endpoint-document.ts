@@ -12,9 +12,9 @@ export interface GroupRow extends LatencySummary {
 }
 
 /**
- * Who the peer has proven to be, the cipher, the SPIs of what is sent and received; and since there are keys, packets
- * sealed and opened, dropped as replayed and as forged, and changes of keys. Queue pairs that share a connection of the
- * exchange share the keys.
+ * The authenticated identity of the peer, the cipher, and the SPIs of both directions. Counters since the first key:
+ * packets sealed and opened, dropped as replayed and as forged, and changes of keys. Queue pairs that share a
+ * connection of the exchange share the keys.
  */
 interface ProtectionRow {
   readonly peer: string;
@@ -65,7 +65,7 @@ export interface EstatsSnapshot {
   readonly address: string;
   /** For people: what carries the packets. */
   readonly port: string;
-  /** Where the NIC runs: on the program's event loop, or in a thread of its own. */
+  /** Where the NIC runs: on the program's event loop, or in a separate thread. */
   readonly engine: 'inline' | 'worker';
   /** ISO 8601, of this document. */
   readonly time: string;
@@ -89,7 +89,7 @@ export interface EstatsSnapshot {
   readonly device: { readonly counters: Readonly<Record<string, number>> };
   /** The dumps that are kept, oldest first. */
   readonly dumps: readonly DumpRow[];
-  /** How full the bounded tables are, and what they have left out. */
+  /** How full the bounded tables are, and how much they have left out. */
   readonly bounds: {
     readonly groups: number;
     readonly overflowedSamples: number;

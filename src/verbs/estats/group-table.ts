@@ -1,6 +1,6 @@
 /**
- * The number of groups is bounded: when the table is full, what has no group of its own goes to the one called "other".
- * A group that a whole window did not use is given up when the window closes, so that the places go to those who work.
+ * The number of groups is bounded: when the table is full, further connections share the group "other". A group that
+ * was idle for a whole window is removed when the window closes, so that active ones get its slot.
  */
 
 import { Histogram, type SparseHistogram } from './histogram.js';
@@ -21,7 +21,7 @@ const OTHER: GroupKey = { conn: 'other', op: 'other', status: 'other' };
 
 /** A sample is slow when it takes this many times the 99th percentile of the window before ... */
 const SLOW_FACTOR = 10;
-/** ... and at least so long. */
+/** ... and at least this long. */
 const SLOW_MIN_NS = 100e6;
 
 export class Group {

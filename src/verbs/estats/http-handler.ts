@@ -1,5 +1,5 @@
 /**
- * What an endpoint answers about itself, over its control socket and, where it was told to, over TCP:
+ * The HTTP interface of an endpoint, over its control socket and, if configured, over TCP:
  *
  *     GET  /estats.json?minutes=1        the snapshot
  *     GET  /histogram.json?stage=...     one histogram, bucket by bucket; conn, op, status, minutes select

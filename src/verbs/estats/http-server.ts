@@ -4,7 +4,7 @@ import { isIPv4, isIPv6, type Socket } from 'node:net';
 /** From the first byte of a request, or the beginning of its connection, to its last byte. */
 const REQUEST_TIMEOUT_MS = 5_000;
 const CHECK_INTERVAL_MS = 1_000;
-/** A connection may wait so long for the next request. */
+/** A connection may wait this long for the next request. */
 const KEEP_ALIVE_MS = 1_000;
 const CONNECTIONS_MAX = 64;
 
@@ -41,7 +41,7 @@ export function boundedHttpServer(
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket, headers } = request;
     const isBeingAnswered = () => idle.delete(socket);
-    // Who has announced a body and does not send it is waited for, not answered.
+    // A client that has announced a body and does not send it gets no answer; the server waits.
     const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
     if (hasBody) request.once('end', isBeingAnswered);
     else isBeingAnswered();

@@ -2,7 +2,7 @@
 
 import type { Histogram, HistogramBar, LatencySummary } from './histogram.js';
 
-/** A bar is so many of the histogram's 32 buckets an octave. */
+/** A bar is this many of the histogram's 32 buckets per octave. */
 const BUCKETS_PER_BAR = 8;
 
 export interface OpLatency extends LatencySummary {

@@ -15,8 +15,8 @@ const STAGE_TEXTS: Readonly<Record<StageName, string>> = {
   t4_t3: 'last packet sent to the answer that covers it: network, responder, repair of losses',
   t5_t4: 'answered to completed: waiting for older work requests',
   t6_t5: 'completed to polled: the application',
-  t5_t1: 'posted to completed: what the NIC sees',
-  t6_t1: 'posted to polled: what the application sees',
+  t5_t1: 'posted to completed: as the NIC sees it',
+  t6_t1: 'posted to polled: as the application sees it',
 };
 
 export function stageText(stage: StageName): string {

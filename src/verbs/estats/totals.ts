@@ -8,9 +8,9 @@ export interface ConnectionTotals {
   readonly activeNs: number;
   /** Waiting for acknowledgements that never came. */
   readonly timeoutsNs: number;
-  /** The program's event loop stood still, with work posted and not sent. */
+  /** The program's event loop was stalled, with work posted and not sent. */
   readonly stalledUnsentNs: number;
-  /** The program's event loop stood still, and packets of this connection were heard when it went on. */
+  /** The program's event loop was stalled, and packets of this connection were received when it continued. */
   readonly stalledUnheardNs: number;
   /** Packets, retransmissions and the like, by name. */
   readonly counters: Readonly<Record<QpCounterName, number>>;

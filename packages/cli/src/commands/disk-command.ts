@@ -2,6 +2,7 @@ import {
   addPlanOptions,
   addRdmaOptions,
   addTelemetryOption,
+  alternatives,
   type CliIo,
   choiceOption,
   countOption,
@@ -117,7 +118,7 @@ function registerNbd(disk: Command, io: CliIo): void {
     .option('--clients <n>', 'most clients at a time, up to 1024 (default: 64)', countOption)
     .option(
       '--transport <name>',
-      `${TRANSPORTS.join(', ')}; auto uses RDMA, and TCP while RDMA fails`,
+      `${alternatives(TRANSPORTS)}; auto uses RDMA, and TCP while RDMA fails`,
       choiceOption(TRANSPORTS),
       'auto',
     )

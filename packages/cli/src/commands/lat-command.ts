@@ -17,7 +17,7 @@ export function register(program: Command, io: CliIo): void {
       `
 WRITE and SEND are echoed, and the result is half of the round trip. For READ
 and atomics, which are one-sided, it is the whole round trip. Both sides poll
-without rest, which takes a core each; -e sleeps instead. WRITE always polls,
+continuously, which uses a core each; -e sleeps instead. WRITE always polls,
 because it waits for memory to change.
 
 Examples:

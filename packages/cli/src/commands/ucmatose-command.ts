@@ -32,7 +32,7 @@ export function register(program: Command, io: CliIo): void {
     .command('ucmatose')
     .description('Connect over rdma_cm and send messages both ways. The peer is ucmatose or another rocev2 ucmatose.');
   addBothWaysOptions(addManyConnectionsOptions(command), {
-    count: 'messages each way on each connection, 0 for none',
+    count: 'messages each way on each connection; 0: none',
     size: 'message size',
   })
     .addHelpText(

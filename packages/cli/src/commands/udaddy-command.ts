@@ -71,7 +71,7 @@ export function register(program: Command, io: CliIo): void {
       `
 Connections, number and size of the datagrams must be the same on both sides.
 Datagrams are not repeated: one that is lost ends the run after ${LOST_AFTER_MS / 1000} s.
--p is a port here; stock udaddy chooses a port space by it.
+-p is the port; -p of the stock udaddy is the port space.
 
 Examples:
   rocev2 udaddy -b 127.0.0.2
@@ -109,7 +109,7 @@ function lost(progress: () => string, ends: readonly DatagramEnd[]) {
 
 async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<BothWaysOutcome> {
   const { port, connections, count, size } = options;
-  // One queue pair for all clients, so that forged or repeated requests cost no more.
+  // One queue pair for all clients, so that forged or repeated requests have no extra cost.
   const end = await DatagramEnd.create(cm.device, size, connections * count);
   const peers = new DatagramPeers(connections, count);
   return whileListening(cm, cm.listenForDatagrams(port), output, async (listener) => {

@@ -2,6 +2,7 @@
 
 import {
   addNicOptions,
+  alternatives,
   type CliIo,
   CommandFailure,
   choiceOption,
@@ -47,7 +48,7 @@ export function register(program: Command, io: CliIo): void {
     .addOption(optionWithDefault('--total <size>', 'bytes to write', positiveSize, '1GiB'))
     .option(
       '--policy <name>',
-      `how the server releases blocks: ${WINDOW_POLICIES.join(', ')}`,
+      `how the server releases blocks: ${alternatives(WINDOW_POLICIES)}`,
       choiceOption(WINDOW_POLICIES),
       'nagle',
     )

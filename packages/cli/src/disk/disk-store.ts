@@ -35,7 +35,7 @@ export interface ListedDisk {
   readonly readOnly: boolean;
   /** Null where the disk has none. */
   readonly uuid: string | null;
-  /** Who may write now, as they say themselves. */
+  /** Clients that may write now, by their own labels. */
   readonly writers: readonly string[];
 }
 

@@ -24,7 +24,7 @@ export type DiskTransport = (typeof TRANSPORTS)[number];
 export interface RemoteDiskOptions extends RdmaOptions {
   readonly transport: DiskTransport;
   readonly holdDown?: number;
-  /** Requests fail after so long without a server, in nanoseconds; default: never. */
+  /** Requests fail after this time without a server, in nanoseconds; default: never. */
   readonly giveUp?: number;
   readonly disk?: string;
   readonly access?: DiskAccess;

@@ -1,4 +1,4 @@
-import { choiceOption } from '@rocev2/command';
+import { alternatives, choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import { RoceError } from 'rocev2/internal/core';
 import type { NbdServerOptions } from 'rocev2/internal/nbd';
@@ -22,7 +22,7 @@ export function addTlsOptions(command: Command): Command {
     )
     .option(
       '--tls <policy>',
-      `${POLICIES.join(' or ')}; optional also accepts plain clients, so an attacker on the path can downgrade (default: required)`,
+      `${alternatives(POLICIES)}; optional also accepts plain clients, so an attacker on the path can downgrade (default: required)`,
       choiceOption(POLICIES),
     );
 }

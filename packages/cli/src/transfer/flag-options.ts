@@ -33,7 +33,7 @@ function addTaken(command: Command, tool: ToolName, entry: TakenFlag): void {
 
 export function acceptedFlagsText(): string {
   const names = ACCEPTED_FLAGS.map(({ flags }) => flags.replace(/ <.*/, '').split(', ')[0]);
-  return `Accepted for compatibility with perftest, without effect:\n${names.join(' ')} (docs/perftest.md has every flag).`;
+  return `Accepted for compatibility with perftest, without effect:\n${names.join(' ')} (docs/perftest.md lists all flags).`;
 }
 
 export function perftestFlagNotes(command: Command): string[] {

@@ -46,7 +46,7 @@ const anyCaseTransport = Object.assign((text: string) => transportOption(text.to
 });
 
 export const TAKEN_FLAGS: readonly TakenFlag[] = [
-  { flags: '-p, --port <port>', parse: portOption, preset: '18515', meaning: 'TCP port for connection set-up' },
+  { flags: '-p, --port <port>', parse: portOption, preset: '18515', meaning: 'TCP port for connection setup' },
   {
     flags: '-s, --size <bytes>',
     parse: messageSizeOption,
@@ -76,7 +76,7 @@ export const TAKEN_FLAGS: readonly TakenFlag[] = [
     parse: anyCaseTransport,
     preset: 'rc',
     meaning:
-      'RC; UC: write and send, without retransmission; UD: send of one packet, without retransmission; multipath: RC with --recovery multipath',
+      'rc; uc: write and send, without retransmission; ud: send of one packet, without retransmission; multipath: rc with --recovery multipath',
   },
   {
     flags: '-b, --bidirectional',

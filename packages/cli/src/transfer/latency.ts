@@ -110,7 +110,7 @@ class WritePingPong {
   }
 }
 
-/** Results of a latency round in place of its latency in ns. */
+/** Results of a latency round instead of its latency in ns. */
 const UNMEASURED = undefined;
 const LOST = Symbol('no answer');
 

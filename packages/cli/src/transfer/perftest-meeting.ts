@@ -51,7 +51,7 @@ export interface PerftestFlow {
   readonly offset: number;
 }
 
-/** A connected flow: its queue pair, and what is known of the peer's end. */
+/** A connected flow: its queue pair, and the known data of the peer. */
 export type PerftestPeerFlow = PerftestKeys & {
   readonly qp: QueuePair;
   readonly pathMtu: number;

@@ -1,7 +1,7 @@
 /**
- * `-a` and `-b` have an order of their own (perftest 4.5, write_bw.c, send_bw.c and their like): a one-sided test in
- * both directions has a barrier before each size, and with `-a` one after it; SEND has a barrier before each size, and
- * with `-a` one behind it. With `-b` each size has a report, before SEND's last barrier and after that of the others.
+ * `-a` and `-b` have a different order (perftest 4.5, write_bw.c, send_bw.c and their like): a one-sided test in both
+ * directions has a barrier before each size, and with `-a` one after it; SEND has a barrier before each size, and with
+ * `-a` one after it. With `-b` each size has a report, before SEND's last barrier and after that of the others.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -35,7 +35,7 @@ import {
 const MEBIBYTE = 2 ** 20;
 const TRAFFIC_TIMEOUT_MS = 86_400_000;
 const SERVER_TIMEOUT_MS = 600_000;
-/** A client that is done sends nothing more: so long may its last messages be on their way to us. */
+/** Time for the last messages of a finished client to arrive. */
 const LAST_MESSAGES_MS = 5_000;
 /** Without acknowledgements a peer that misses a message waits two minutes or indefinitely. */
 const UNRELIABLE_DONE_MS = 10_000;

@@ -1,6 +1,6 @@
 /**
  * The sending side of a bandwidth test: keeps work requests in flight on every flow until the plan is done or Ctrl-C.
- * Then it waits a moment for what is in flight; in a livelock that would never complete.
+ * Then it waits a moment for requests in flight; in a livelock that would never complete.
  */
 
 import { LatencySamples, type Progress } from '@rocev2/command';

@@ -41,7 +41,7 @@ export interface TransferResult {
   readonly iterations: number;
   /** Messages that were lost or not answered. Null: only the receiver knows; `iterations` then counts messages sent. */
   readonly lost: number | null;
-  /** Payload of these messages, summed over both directions. */
+  /** Payload of these messages in both directions together. */
   readonly bytes: number;
   /** Duration; of two directions, the longer one. */
   readonly seconds: number;
@@ -154,7 +154,7 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
     `${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : ${plan.transport.toUpperCase()} over RoCEv2`,
   );
   const { mtu, recovery } = flows[0].agreement;
-  const repair = plan.transport === 'rc' ? recovery : 'none, what is lost stays lost';
+  const repair = plan.transport === 'rc' ? recovery : 'none: lost packets are not retransmitted';
   output.line(`${` Mtu            : ${mtu}[B]`.padEnd(33)}Recovery       : ${repair}`);
   output.line(RULE);
   for (const { qp, agreement, offset } of flows) {

@@ -1,4 +1,4 @@
-import { choiceOption } from '@rocev2/command';
+import { alternatives, choiceOption } from '@rocev2/command';
 import type { Command } from 'commander';
 import { TRANSPORTS, type TransportName } from 'rocev2/internal/cm';
 import { RoceError } from 'rocev2/internal/core';
@@ -13,7 +13,7 @@ export type WrittenTransferOptions = Omit<TransferOptions, 'transport'> & {
 };
 
 export function addTransportOption(command: Command, text: string): Command {
-  return command.option('--transport <type>', `${TRANSPORTS.join(', ')}: ${text}`, choiceOption(TRANSPORTS), 'rc');
+  return command.option('--transport <type>', `${alternatives(TRANSPORTS)}: ${text}`, choiceOption(TRANSPORTS), 'rc');
 }
 
 const REPEATS_NOTHING = 'it does not retransmit or wait for acknowledgements';

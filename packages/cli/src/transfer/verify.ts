@@ -1,6 +1,5 @@
 /**
- * Is the data right? Whoever holds the copy and whoever holds the original compute the CRC-32 of each flow's area;
- * atomics must add up exactly.
+ * Verifies the data: both sides compute the CRC-32 of each flow's area; atomics must add up exactly.
  */
 
 import { crc32, RoceError } from 'rocev2/internal/core';
@@ -64,7 +63,7 @@ export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promis
   const { channel, plan } = endpoint;
   const { counts, stopped, last } = end;
   channel.send({ done: counts, stopped, last });
-  // A server that sends, too, may have as much before it as there was altogether.
+  // If the server also sends, as much data as in the whole run may precede it.
   const answer = digestSchema.safeParse(
     await channel.receive(plan.bidirectional ? Number.POSITIVE_INFINITY : undefined),
   );

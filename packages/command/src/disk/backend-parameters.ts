@@ -3,8 +3,8 @@
 import { RoceError } from 'rocev2/internal/core';
 
 /**
- * Reads them; a name without `=` has an empty value. Throws ERR_ROCE_MALFORMED for a `%` that begins no code, and
- * ERR_ROCE_CONFLICT for a name that is there twice.
+ * Reads them; a name without `=` has an empty value. Throws ERR_ROCE_MALFORMED for a `%` without a valid code, and
+ * ERR_ROCE_CONFLICT for a repeated name.
  */
 export function backendParameters(query: string | undefined): Record<string, string> {
   const found = new Map<string, string>();

@@ -31,7 +31,7 @@ export interface Contender {
   readonly transport: string;
   /** The disk itself. */
   readonly disk: MeasuredDisk;
-  /** CPU time spent for it so far, in nanoseconds. */
+  /** CPU time used for it so far, in nanoseconds. */
   cpuNs(): Promise<number>;
 }
 

@@ -36,8 +36,7 @@ export interface BenchPlan {
 
 const WARM_UP_DEPTH = 4;
 /**
- * After so many requests of a kind V8 has compiled what they need: the first ten thousand cost up to three times as
- * much.
+ * After this many requests of a kind V8 has compiled their code: the first ten thousand cost up to three times as much.
  */
 const WARM_UP_REQUESTS = 20_000;
 const WARM_UP_RUNS = 5;

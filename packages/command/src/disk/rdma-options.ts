@@ -20,14 +20,14 @@ export function addTelemetryOption(command: Command): Command {
   );
 }
 
-/** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
+/** Limit from Ctrl-C to the end, for answering clients, waiting for the server, and syncing written data. */
 export const DISK_CLOSING_MS = 15_000;
 
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
 export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, SecureFlags, TelemetryFlags {
-  /** TCP port for connection set-up. */
+  /** TCP port for connection setup. */
   readonly port: number;
   /** IP address of this side. */
   readonly bind?: IpAddress;
@@ -44,7 +44,7 @@ export interface RdmaOptions extends NicFlags, RecoveryFlags, RateControlFlags, 
 /** Adds the options, and those of the NIC, to a command. */
 export function addRdmaOptions(command: Command): Command {
   command
-    .option('-p, --port <port>', 'TCP port for connection set-up', portOption, DISK_PORT)
+    .option('-p, --port <port>', 'TCP port for connection setup', portOption, DISK_PORT)
     .option(
       '--bind <address>',
       'IP address of this side (default: 127.0.0.1; client: from the routing table)',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** A message that a schema of ours gave stays as it is. */
+/** A message that our schema supplied stays as it is. */
 export function plainWords(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':

@@ -7,7 +7,7 @@ import {
   rateControls,
 } from 'rocev2/internal/dcqcn';
 import { addNetworkOptions } from '../help-format.js';
-import { choiceOption, rateOption } from '../options.js';
+import { alternatives, choiceOption, rateOption } from '../options.js';
 import { parameterPairs } from '../parameter-pairs.js';
 import { readRateControl } from '../schema/written-rate-control.js';
 
@@ -26,7 +26,7 @@ export function addRateControlOptions(command: Command): Command {
     group
       .option(
         '--cc <control>',
-        `rate control of the data sender: ${names.join(', ')}`,
+        `rate control of the data sender: ${alternatives(names)}`,
         choiceOption(names),
         UNCONTROLLED,
       )
@@ -37,7 +37,7 @@ export function addRateControlOptions(command: Command): Command {
       )
       .option(
         '--cc-params <k=v,...>',
-        `parameters of the rate control (docs/congestion-control.md); dcqcn: preset=NAME, one of ${Object.keys(DCQCN_PRESETS).join(', ')}`,
+        `parameters of the rate control (docs/congestion-control.md); dcqcn: preset=NAME, one of ${alternatives(Object.keys(DCQCN_PRESETS))}`,
       ),
   );
 }

@@ -22,8 +22,8 @@ const MINUTES = 1;
 const PROGRAMS_MAX = 64;
 const TIMEOUT_MS = 2000;
 /**
- * A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times
- * that, but not for longer than this.
+ * A program with many connections needs a while to answer, on its own event loop: it is not queried for this many times
+ * that long, up to a limit.
  */
 const PAUSE_FACTOR = 20;
 const PAUSE_NS_MAX = 5 * NS_PER_S;

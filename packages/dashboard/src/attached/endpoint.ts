@@ -86,11 +86,7 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
     ...counted('loss', 'RNR NAK', movedOf(change, 'rnr_nak_received')),
     ...counted('timeout', 'acknowledgement timeout', movedOf(change, 'local_ack_timeout_err')),
     ...counted('notice', 'keys of protected packets changed', movedOf(change, 'secure_rekeys')),
-    ...counted(
-      'failure',
-      'packet dropped: it is not what a peer has sealed',
-      sum(DROPS.map((name) => movedOf(change, name))),
-    ),
+    ...counted('failure', 'packet dropped: no peer has sealed it', sum(DROPS.map((name) => movedOf(change, name)))),
     ...newDumps(change),
     ...connectionChanges(change),
   ],

@@ -64,7 +64,7 @@ export const SWITCH: ProgramKind<'switch'> = {
 
   events: (change) => [
     ...counted('loss', 'packet dropped', moved(change, dropped)),
-    ...counted('failure', 'pause storm: the watchdog drops what is for it', moved(change, storms)),
+    ...counted('failure', 'pause storm: the watchdog drops its packets', moved(change, storms)),
     ...counted('notice', 'pause storm is over', moved(change, counter('pfcwd_restored'))),
   ],
 };

@@ -1,4 +1,12 @@
-import { type CliIo, choiceOption, countOption, durationOption, optionWithDefault, printing } from '@rocev2/command';
+import {
+  alternatives,
+  type CliIo,
+  choiceOption,
+  countOption,
+  durationOption,
+  optionWithDefault,
+  printing,
+} from '@rocev2/command';
 import type { Command } from 'commander';
 import { STAGES } from 'rocev2/internal/estats';
 import { diagnoseEndpoints } from './estats/diagnose.js';
@@ -40,7 +48,7 @@ Examples:
     .action(printing(io, top));
 
   attachOptions(estats.command('hist').description('Show the latency of one stage: quantiles and a histogram.'))
-    .option('--stage <stage>', STAGES.join(', '), choiceOption(STAGES), 't6_t1')
+    .option('--stage <stage>', alternatives(STAGES), choiceOption(STAGES), 't6_t1')
     .option('--op <name>', 'only this operation, e.g. RDMA_WRITE')
     .option('--conn <name>', "only this connection, by its name in 'top'")
     .option('--status <name>', 'only work requests with this status, e.g. SUCCESS')

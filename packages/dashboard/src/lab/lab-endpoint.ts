@@ -25,7 +25,7 @@ import type { PsnPosition } from './packet-story.js';
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
 export const QUEUE_PAIRS_MAX = 8;
-/** Enough for what a go-back-N sender has in flight around a loss, several times over. */
+/** Enough for several times the packets of a go-back-N sender around a loss. */
 const PACKETS_RECORDED = 1024;
 const BUCKETS_PER_BAR = 4;
 

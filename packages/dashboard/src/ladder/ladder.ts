@@ -62,7 +62,7 @@ class Ladder {
         kind: 'data',
         isLost: true,
         isRepeated: false,
-        notes: ['Lost before this place, or not captured.'],
+        notes: ['Lost before this point, or not captured.'],
       });
     }
     const packet: Open = {

@@ -49,7 +49,7 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #repairs: SeriesChart;
   readonly #latency = new LatencyList();
   readonly #stages = new StageBars();
-  readonly #verdicts = new Table('who owns the latency', ['connection', 'operation', 'mean', 'owner', 'because']);
+  readonly #verdicts = new Table('cause of the latency', ['connection', 'operation', 'mean', 'owner', 'because']);
   readonly #protection = new Table('protected connections', [
     'connection',
     'peer',
@@ -85,7 +85,7 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
       ...panelsOf(true),
       panel('Latency, posted to polled', 'half', this.#latency.element),
       panel('Where the time goes', 'half', this.#stages.element),
-      panel('Who owns the latency', 'wide', this.#verdicts.element),
+      panel('Cause of the latency', 'wide', this.#verdicts.element),
       this.#protectionPanel,
     ];
   }

@@ -62,8 +62,8 @@ export class FragmentKeeper {
   }
 
   /**
-   * The replica is read twice: its records are held against their CRCs first, which gives the CRCs of the blocks that
-   * data fragments have, and what is encoded is held against those.
+   * The replica is read twice: first its records are checked against their CRCs, which gives the CRCs of the blocks of
+   * data fragments; then the encoded blocks are checked against these.
    */
   async #encode({ extent, making, code: name, length, of, targets }: NodeMethods['encode'][0]): Promise<void> {
     const { store, nodes, combiner, callMs } = this.#parts;

@@ -130,7 +130,7 @@ export class Fragment {
   }
 }
 
-/** With zeros in the place of what is cut off, which have no CRC that fits. */
+/** With zeros instead of the truncated part; they have no valid CRC. */
 function filledUp(data: Buffer, length: number): Buffer {
   return data.length === length ? data : Buffer.concat([data], length);
 }

@@ -20,9 +20,9 @@ export interface FragmentId {
   readonly making: number;
 }
 
-/** What the bytes of a fragment depend on besides those of the extent. */
+/** Parameters that determine the bytes of a fragment, together with the extent. */
 export interface FragmentShape {
-  /** What made the fragments. */
+  /** The code that made the fragments. */
   readonly code: CodeName;
   /** Bytes of records in the extent. */
   readonly length: number;

@@ -5,6 +5,7 @@ import {
   addNicOptions,
   addressOption,
   addSecureOptions,
+  alternatives,
   type CliIo,
   choiceOption,
   countOption,
@@ -101,7 +102,7 @@ Examples:
 function addTransportOption(command: Command): Command {
   return command.option(
     '--transport <name>',
-    `${EXTENT_TRANSPORTS.join(', ')}; auto falls back to TCP for peers that RDMA cannot reach`,
+    `${alternatives(EXTENT_TRANSPORTS)}; auto falls back to TCP for peers that RDMA cannot reach`,
     choiceOption(EXTENT_TRANSPORTS),
     'auto' as const,
   );
@@ -131,14 +132,14 @@ function addManagerOptions(command: Command): Command {
     .addOption(
       optionWithDefault(
         '--extent-size <size>',
-        'size at which an extent is sealed and another one opened',
+        'size at which an extent is sealed and another is opened',
         sizeOption,
         '64MiB',
       ),
     )
     .option(
       '--code <name>',
-      `erasure code of sealed extents: ${CODE_CHOICES.join(', ')}; rs-6-3 needs 9 nodes, lrc-12-2-2 needs 16`,
+      `erasure code of sealed extents: ${alternatives(CODE_CHOICES)}; rs-6-3 needs 9 nodes, lrc-12-2-2 needs 16`,
       choiceOption(CODE_CHOICES),
       'none' as const,
     )
@@ -315,7 +316,7 @@ function registerRecover(extents: Command, io: CliIo): void {
   const command = extents
     .command('recover')
     .description(
-      'Rebuild the metadata of a manager that is outdated from the nodes that answer now, and print the certain and the uncertain entries.',
+      'Rebuild outdated metadata of a manager from the nodes that answer now, and print the certain and the uncertain entries.',
     );
   addClusterOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 extents recover')

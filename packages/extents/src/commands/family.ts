@@ -50,7 +50,7 @@ export class Family {
     }
   }
 
-  async #onDeath(name: string, error: Error, startAnew: () => Promise<unknown>): Promise<void> {
+  async #onDeath(name: string, error: Error, restart: () => Promise<unknown>): Promise<void> {
     if (this.#isEnding) return;
     this.deaths++;
     this.#output.warn(error.message);
@@ -58,7 +58,7 @@ export class Family {
       await delay(RESTART_MS);
       if (this.#isEnding) return;
       try {
-        await startAnew();
+        await restart();
         return;
       } catch (failure) {
         if (!this.#isEnding) this.#output.warn(`${name} cannot be started: ${(failure as Error).message}`);

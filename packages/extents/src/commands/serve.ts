@@ -144,7 +144,7 @@ async function metadataPlace({
   if ((dir === undefined) === (metadata === undefined))
     throw new RoceError(
       'ERR_ROCE_MISMATCH',
-      'the metadata is in one place',
+      'there is only one copy of the metadata',
       'write --dir PATH, or --metadata etcd:URL',
     );
   if (metadata === undefined) return { folder: dir! };

@@ -99,7 +99,7 @@ async function openWhenManaged(options: OpenExtentsOptions, output: Output): Pro
   }
 }
 
-/** A disk in a cluster, and what was opened for it. */
+/** A disk in a cluster, and the objects that were opened for it. */
 interface OpenedStream<D extends BlockDevice> extends AsyncDisposable {
   readonly disk: D;
 }

@@ -26,7 +26,7 @@ export function mapOf(disk: string): string {
   return `${disk}${MAP}`;
 }
 
-/** What a stream is of a disk. */
+/** The part of a disk that a stream holds. */
 export interface DiskPart {
   /** Name of the disk. */
   readonly disk: string;
@@ -34,7 +34,7 @@ export interface DiskPart {
   readonly part: 'log' | 'map';
 }
 
-/** The disk that a stream is of, and which part of it. Undefined: it is something else. */
+/** The disk that a stream belongs to, and the part that it holds. Undefined: the stream does not belong to a disk. */
 export function diskOf(stream: string): DiskPart | undefined {
   if (stream.endsWith(LOG)) return { disk: stream.slice(0, -LOG.length), part: 'log' };
   return stream.endsWith(MAP) ? { disk: stream.slice(0, -MAP.length), part: 'map' } : undefined;

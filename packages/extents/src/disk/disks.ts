@@ -20,13 +20,13 @@ export interface ListedStreamDisk {
   readonly sizeBytes?: number;
   /** Whether it never changes. */
   readonly isSnapshot: boolean;
-  /** The disk that it was made of; missing if it was made empty. */
+  /** The disk that it was made from; missing if it was made empty. */
   readonly parent?: string;
   /** Extents of its log. */
   readonly extents: number;
   /** Bytes of records in those that are sealed, three times on nodes; disks may share them. */
   readonly storedBytes: number;
-  /** Who writes to it; missing if nobody does. */
+  /** The owner, which writes to it; missing if there is none. */
   readonly owner?: string;
   /** Where the owner serves it, `HOST:PORT`; missing if it does not. */
   readonly address?: string;
@@ -188,11 +188,11 @@ async function exists({ manager, timing }: DiskParts, disk: string): Promise<boo
   }
 }
 
-/** Who owns a disk, and where. */
+/** The owner of a disk, and its address. */
 export interface DiskOwner {
   /** The owner; absent if there is none. */
   readonly owner?: string;
-  /** Where the owner serves it, `HOST:PORT`; missing if it has not said so. */
+  /** Where the owner serves it, `HOST:PORT`; missing if it has not announced it. */
   readonly address?: string;
 }
 

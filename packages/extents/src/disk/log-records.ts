@@ -1,6 +1,6 @@
 /**
- * What a disk writes to its log. A record of the stream has blocks of the disk first, so that each of them is under one
- * CRC of the record, which is the one that its client made, and behind them says what they are. Little-endian:
+ * Records of a disk in its log. A record of the stream begins with blocks of the disk, so that one CRC of the record,
+ * which the client computed, covers each of them. Entries after the blocks describe them. Little-endian:
  *
  *     blocks of 4 KiB
  *     entries of 16 bytes
@@ -12,8 +12,8 @@
  * | clear | none | first block, number of blocks, 0 |
  * | move | one for each entry | block, extent and word of the place where it was |
  *
- * A moved block counts only where the block is still at the place that it was moved from: whoever wrote it meanwhile
- * wrote something newer.
+ * A moved block counts only if the map still has the block at its former position: otherwise a newer write has replaced
+ * it.
  */
 
 import { RpcError } from '@rocev2/rpc';

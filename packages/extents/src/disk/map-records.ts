@@ -11,17 +11,17 @@
 import type { Location } from '../stream-writer.js';
 import { PAGE_BYTES } from './block-map.js';
 
-/** What a disk is. */
+/** Description of a disk. */
 export interface DiskMetadata {
-  /** That of its streams, and what people call it. */
+  /** Its name, which is also that of its streams. */
   readonly name: string;
   /** RFC 9562. */
   readonly uuid: string;
-  /** A multiple of 512, for life. */
+  /** Size in bytes, a multiple of 512; it never changes. */
   readonly sizeBytes: number;
-  /** It never changes. */
+  /** The content never changes. */
   readonly isSnapshot: boolean;
-  /** The disk that it was made of; missing if it was made empty. */
+  /** The disk that it was made from; missing if it was made empty. */
   readonly parent?: string;
 }
 

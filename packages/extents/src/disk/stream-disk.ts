@@ -29,21 +29,21 @@ import type { DiskMetadata } from './map-records.js';
 import { MapStore } from './map-store.js';
 import { findRoot, recoverDisk } from './recovery.js';
 
-/** A checkpoint is written when the log has grown by so many times what it would write. */
+/** A checkpoint is written when the log has grown by this many times its size. */
 const LOG_PER_CHECKPOINT = 4;
 /** Most bytes of log between two checkpoints: what a recovery reads. */
 const LOG_BYTES_MAX = 2 ** 32;
 const LOG_AHEAD = 4;
 
-/** What a disk counts. */
+/** Counters of a disk. */
 export interface StreamDiskCounters {
   /** Checkpoints of the map. */
   readonly checkpoints: number;
-  /** Extents given back. */
+  /** Extents released. */
   readonly freed: number;
-  /** Blocks that the cleaner has written again. */
+  /** Blocks that the cleaner has rewritten. */
   readonly moved: number;
-  /** Blocks that are not zeros by never having been written. */
+  /** Blocks in the map; all others read as zeros. */
   readonly liveBlocks: number;
   /** Memory of the map, bytes. */
   readonly mapBytes: number;
@@ -128,7 +128,7 @@ export class StreamDisk implements BlockDevice {
       const extents = openedMap.extents.map(({ extent }) => extent);
       const store = MapStore.of({ parts, name, owner }, disk.map, { writer: map, extents }, root);
       const found = new StreamDisk(parts, root.disk, disk, { log, store });
-      // What has been replayed now need not be replayed again. Without enough nodes that waits, and reads go on.
+      // Records that were replayed now need not be replayed again. Without enough nodes this waits, and reads continue.
       found.#maintain();
       return found;
     } catch (error) {
@@ -159,7 +159,7 @@ export class StreamDisk implements BlockDevice {
     return { uuid, generation: this.#ownership?.log.epoch ?? 1, name };
   }
 
-  /** Everything acknowledged is durable: the disk has one life. */
+  /** All acknowledged data is durable, so the write verifier is constant. */
   get writeVerifier(): bigint {
     return BigInt(`0x${this.metadata.uuid.replaceAll('-', '').slice(0, 16)}`);
   }
@@ -171,7 +171,7 @@ export class StreamDisk implements BlockDevice {
     return { checkpoints: this.#ownership?.store.checkpoints ?? 0, freed, moved, liveBlocks, mapBytes: memoryBytes };
   }
 
-  /** Why it takes no more requests: another owner has taken it over, or may have. Undefined: it does. */
+  /** Why it takes no more requests: another owner has taken it over, or may have. Undefined: it takes requests. */
   get failure(): Error | undefined {
     return this.#ownership?.log.failure;
   }
@@ -325,7 +325,7 @@ export class StreamDisk implements BlockDevice {
     await this.#untilOwned();
   }
 
-  /** Whole blocks read as zeros afterwards, and their space comes back; parts of blocks stay as they are. */
+  /** Whole blocks read as zeros afterwards, and their space is released; parts of blocks do not change. */
   async trim(offset: number, length: number): Promise<void> {
     this.#check(offset, length, 'EINVAL');
     this.#owned();

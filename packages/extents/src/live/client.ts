@@ -34,7 +34,7 @@ import { checkTransport, type ExtentTransport } from './peer-connector.js';
 import { askManager, Peers } from './peers.js';
 import { CLIENT_TIMING } from './timing.js';
 
-/** What {@link openExtents} takes. */
+/** Options of {@link openExtents}. */
 export interface OpenExtentsOptions {
   /** Device of the program. */
   readonly device: RdmaDevice;
@@ -133,15 +133,15 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Makes an empty stream, unless there is one. Rejects with ERR_ROCE_REMOTE (`INVALID`) for a name that is none:
-   * letters, digits, `.`, `_` and `-`, 128 at most.
+   * Makes an empty stream, unless there is one. Rejects with ERR_ROCE_REMOTE (`INVALID`) for an invalid name. A name
+   * has letters, digits, `.`, `_` and `-`, 128 at most.
    */
   async createStream(stream: string): Promise<void> {
     await this.#ask(this.#manager.call('createStream', { stream }, CLIENT_TIMING.callMs));
   }
 
   /**
-   * Deletes a stream. Nodes give its space back soon after. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it
+   * Deletes a stream. Nodes release its space soon after. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it
    * has an owner.
    */
   async deleteStream(stream: string): Promise<void> {
@@ -165,9 +165,9 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * The records of a stream in order, each append once, up to what its owner has reported to be on all replicas:
-   * everything, once the stream is closed. Rejects with ERR_ROCE_REMOTE: `MISSING`, also if the stream is deleted
-   * during the call, `UNREACHABLE` or `DAMAGED` if no replica has an intact copy.
+   * The records of a stream in order, each append once, up to the last one that its owner has reported as durable on
+   * all replicas. Once the stream is closed, these are all. Rejects with ERR_ROCE_REMOTE: `MISSING`, also if the stream
+   * is deleted during the call, `UNREACHABLE` or `DAMAGED` if no replica has an intact copy.
    */
   async *read(stream: string, options: ReadStreamOptions = {}): AsyncGenerator<ReadRecord, void, undefined> {
     checkOptions('read', options, READ_OPTIONS);
@@ -192,9 +192,9 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Seals extents whose length is not certain with the replicas that answer now: records that only other nodes have are
-   * given up. `extents`: their numbers, default all that {@link status} lists as waiting. Resolves to those that are
-   * sealed. Rejects with ERR_ROCE_REMOTE (`UNREACHABLE`) if no replica of one answers.
+   * Seals extents of uncertain length with the replicas that answer now; records that only other nodes have are lost.
+   * `extents`: their numbers, default all that {@link status} lists as waiting. Resolves to those that are sealed.
+   * Rejects with ERR_ROCE_REMOTE (`UNREACHABLE`) if no replica of one answers.
    */
   async acceptExtents(extents: readonly number[] = []): Promise<readonly number[]> {
     checkKind('extents', extents, Array.isArray(extents), 'a list of numbers');
@@ -213,7 +213,7 @@ export class ExtentsClient implements AsyncDisposable {
 
   /**
    * Undoes the deletion of a stream: nodes keep its extents for an hour, or for their `keepDeletedMs`. Extents that were
-   * dropped from it in that time come back, too. Rejects with ERR_ROCE_REMOTE: `CONFLICT` if there is such a stream,
+   * dropped from it in that time also come back. Rejects with ERR_ROCE_REMOTE: `CONFLICT` if there is such a stream,
    * `MISSING` if no node has an extent of it.
    */
   undeleteStream(stream: string): Promise<UndeleteReport> {
@@ -233,9 +233,8 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Makes an empty disk. Rejects with ERR_ROCE_REMOTE (`CONFLICT`) if there is one, ERR_ROCE_MALFORMED for a name that
-   * is none (1 to 63 letters, digits, `.`, `_` and
-   * `-`), ERR_ROCE_OUT_OF_RANGE for a size that cannot be.
+   * Makes an empty disk. Rejects with ERR_ROCE_REMOTE (`CONFLICT`) if there is one, ERR_ROCE_MALFORMED for an invalid
+   * name (1 to 63 letters, digits, `.`, `_` and `-`), ERR_ROCE_OUT_OF_RANGE for an invalid size.
    */
   async createDisk(name: string, options: CreateDiskOptions): Promise<void> {
     checkOptions('createDisk', options, DISK_OPTIONS);
@@ -276,7 +275,7 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * What a disk is. Undefined: it was never finished, or nothing of it can be read now. Rejects with ERR_ROCE_REMOTE
+   * Describes a disk. Undefined: it was never finished, or cannot be read now. Rejects with ERR_ROCE_REMOTE
    * (`MISSING`).
    */
   diskMetadata(name: string): Promise<DiskMetadata | undefined> {
@@ -284,14 +283,14 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Deletes a disk. What snapshots and clones share with it stays. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY`
-   * while it has an owner.
+   * Deletes a disk. Data that snapshots and clones share with it stays. Rejects with ERR_ROCE_REMOTE: `MISSING`, or
+   * `BUSY` while it has an owner.
    */
   async deleteDisk(name: string): Promise<void> {
     await this.#ask(removeDisk(this.#diskParts(), name));
   }
 
-  /** What it has met while it read. */
+  /** Counters of its reads. */
   counters(): ReaderCounters {
     return { ...this.#reader.counters };
   }

@@ -36,7 +36,7 @@ const HINTS: ReadonlyArray<readonly [what: RegExp, hint: string]> = [
   [/HTTP request to an HTTPS server/i, "it speaks TLS: write 'etcd:https://HOST:PORT'"],
   [
     /user name is empty|invalid auth token|permission denied/i,
-    "it wants a user who may do this: name one, 'etcd:https://HOST:PORT?user=NAME&password=FILE'",
+    "it requires a user with this permission: name one, 'etcd:https://HOST:PORT?user=NAME&password=FILE'",
   ],
   [/authentication failed|user name not found/i, 'see the user, and the file with its password'],
   [

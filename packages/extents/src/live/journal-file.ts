@@ -33,7 +33,7 @@ export class JournalFile extends HandleFile implements AsyncDisposable {
         return made;
       });
       if (!(await lockFile(handle.fd)))
-        throw new RoceError('ERR_ROCE_BUSY', `another process uses the journal ${path}`, 'end it, or name another one');
+        throw new RoceError('ERR_ROCE_BUSY', `another process uses the journal ${path}`, 'end it, or name another');
       if (isMade) await fill(path, handle, newBytes);
       const bytes = await sizeOf(handle);
       if (bytes < JOURNAL_BYTES_MIN)
@@ -81,7 +81,7 @@ async function sizeOf(handle: FileHandle): Promise<number> {
   const stat = await handle.stat();
   if (!stat.isBlockDevice()) return stat.size;
   const { rdev } = stat;
-  // <sys/sysmacros.h>: numbers of the device. Its size is in sectors of 512 bytes, whatever its own are.
+  // <sys/sysmacros.h>: numbers of the device. Its size is in sectors of 512 bytes for all devices.
   const major = (rdev >>> 8) & 0xfff;
   const minor = (rdev & 0xff) | ((rdev >>> 12) & 0xf_ff00);
   return SECTOR_BYTES * Number(await readFile(`/sys/dev/block/${major}:${minor}/size`, 'utf8'));

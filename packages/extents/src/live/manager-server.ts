@@ -27,11 +27,11 @@ const EXTENT_BYTES_MIN = 1 << 20;
 const EXTENT_BYTES_MAX = 2 ** 40;
 const CODE_AFTER_MS_MAX = 2 ** 40;
 
-/** What {@link serveManager} takes. */
+/** Options of {@link serveManager}. */
 export interface ServeManagerOptions {
   /** Nodes and clients reach the manager at the address of this device. */
   readonly device: RdmaDevice;
-  /** Folder of its metadata; made if it is not there. This or `etcd`. */
+  /** Folder of its metadata; created if missing. Either this or `etcd`. */
   readonly folder?: string | undefined;
   /**
    * Members of an etcd, such as `http://10.0.0.1:2379`. Managers with the same one are of one cluster: one of them
@@ -47,20 +47,20 @@ export interface ServeManagerOptions {
   /** Bytes of records after which another extent begins, 1 MiB to 1 TiB. Default 64 MiB. */
   readonly extentBytes?: number | undefined;
   /**
-   * What extents are coded with some time after they were sealed: `rs-6-3` needs nine nodes, `lrc-12-2-2` sixteen.
+   * The code for extents some time after they were sealed: `rs-6-3` needs nine nodes, `lrc-12-2-2` sixteen.
    * Default: they stay on three nodes.
    */
   readonly code?: CodeName | undefined;
   /** That time, milliseconds. Default 60,000. */
   readonly codeAfterMs?: number | undefined;
   /**
-   * The metadata is the latest, whatever the number of nodes that confirm it; those that have seen a later state still
-   * stop the manager. Default: it decides nothing before all nodes but two have reported, and at least two.
+   * The metadata is taken as the latest, even if few nodes confirm it; nodes that have seen a later state still stop
+   * the manager. Default: the manager makes no decision before all nodes but two have reported, and at least two.
    */
   readonly trustMetadata?: boolean | undefined;
   /**
-   * The metadata is lost: the manager of an empty folder takes the cluster of the first node that joins, and decides
-   * nothing before `recoverMetadata` of a client has rebuilt the metadata from the nodes.
+   * The metadata is lost: the manager of an empty folder adopts the cluster of the first node that joins. It makes no
+   * decision before `recoverMetadata` of a client has rebuilt the metadata from the nodes.
    */
   readonly recover?: boolean | undefined;
   /** How it reaches nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways. */
@@ -82,9 +82,9 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   transport: true,
 };
 
-/** A manager at work; made by {@link serveManager}. */
+/** A running manager; made by {@link serveManager}. */
 export class ManagerServer implements AsyncDisposable {
-  /** Where others reach it, `HOST:PORT`. */
+  /** Its address for nodes and clients, `HOST:PORT`. */
   readonly address: string;
   readonly #manager: Answering;
   readonly #store: Metadata;
@@ -98,7 +98,7 @@ export class ManagerServer implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  /** Whether it answers; of several managers one does. */
+  /** Whether it leads; only one of several managers does. */
   get isLeading(): boolean {
     return this.#manager.isLeading;
   }
@@ -141,8 +141,8 @@ type Common = Omit<ManagerParts, 'metadata' | 'confirmLead' | 'managers'>;
 
 /**
  * Serves the manager of a cluster, a new one in an empty folder; or one of several over an etcd, which resolves before
- * it leads. Rejects as `listen` does, with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO,
- * ERR_ROCE_MISMATCH if the folder has something else, ERR_ROCE_MALFORMED if its metadata is damaged, and
+ * it leads. Rejects as `listen` does, with ERR_ROCE_BUSY while another process has the folder, and ERR_ROCE_IO. Rejects
+ * with ERR_ROCE_MISMATCH if the folder has other content, ERR_ROCE_MALFORMED if its metadata is damaged, and
  * ERR_ROCE_CONNECT if no member of etcd answers.
  */
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {

@@ -25,12 +25,12 @@ import { NODE_TIMING } from './timing.js';
 
 const KEEP_DELETED_MS_MAX = 2 ** 40;
 
-/** What {@link serveNode} takes. */
+/** Options of {@link serveNode}. */
 export interface ServeNodeOptions {
   /** Others reach the node at the address of this device, which is reported to the manager. */
   readonly device: RdmaDevice;
   /**
-   * Folder of its extents; made if it is not there. A new one gets a number from the manager, and belongs to that
+   * Folder of its extents; created if missing. A new one gets a number from the manager, and belongs to that
    * cluster from then on.
    */
   readonly folder: string;
@@ -42,19 +42,19 @@ export interface ServeNodeOptions {
   readonly host?: string | undefined;
   /**
    * Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any.
-   * Default: a domain of its own.
+   * Default: a separate domain.
    */
   readonly domain?: string | undefined;
   /**
-   * File of its journal, or a block device: changes of all extents go there first, one sync for all of them. One that
-   * is not there is made. Default: none, and each extent is synced in its own file.
+   * File of its journal, or a block device: changes of all extents go there first, one sync for all of them. A missing
+   * file is created. Default: none, and each extent is synced in its own file.
    */
   readonly journal?: string | undefined;
-  /** Bytes of a journal that is made, 1 MiB to 1 TiB; default 64 MiB. */
+  /** Bytes of a new journal, 1 MiB to 1 TiB; default 64 MiB. */
   readonly journalBytes?: number | undefined;
   /**
-   * How long files stay in the folder that the manager has had deleted, milliseconds; sooner deleted where they have
-   * more bytes than are free. Default 3,600,000: an hour.
+   * How long files stay in the folder after the manager has requested their deletion, milliseconds. They are removed
+   * sooner if they occupy more bytes than are free. Default 3,600,000: an hour.
    */
   readonly keepDeletedMs?: number | undefined;
   /**
@@ -83,9 +83,9 @@ const OPTIONS: OptionNames<ServeNodeOptions> = {
   transport: true,
 };
 
-/** A node at work; made by {@link serveNode}. */
+/** A running node; made by {@link serveNode}. */
 export class NodeServer implements AsyncDisposable {
-  /** Where others reach it, `HOST:PORT`. */
+  /** Its address for peers, `HOST:PORT`. */
   readonly address: string;
   readonly #node: ExtentNode;
   readonly #store: ExtentStore;
@@ -149,10 +149,10 @@ export class NodeServer implements AsyncDisposable {
 }
 
 /**
- * Serves an extent node, and resolves when it has joined the cluster. It waits for a manager as long as it takes, until
- * the device is closed. Rejects as `listen` does; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO, ERR_ROCE_MISMATCH if it has something
- * else or the journal is not the one that the folder had, ERR_ROCE_MALFORMED if it does not say whose it is, and
- * ERR_ROCE_REMOTE if it belongs to another cluster, or is an older copy.
+ * Serves an extent node, and resolves when it has joined the cluster. It waits for a manager indefinitely, until the
+ * device is closed. Rejects as `listen` does, with ERR_ROCE_BUSY while another process has the folder, and ERR_ROCE_IO.
+ * Rejects with ERR_ROCE_MISMATCH if the folder has other content, or another journal than before; ERR_ROCE_MALFORMED if
+ * it does not name its node. Rejects with ERR_ROCE_REMOTE if it belongs to another cluster, or is an older copy.
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);

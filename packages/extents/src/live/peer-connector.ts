@@ -12,7 +12,7 @@ import { methodsOf, NODE_SERVICE, REQUEST_LIMITS } from './services.js';
  */
 export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64, totalTimeout: 20 } as const;
 
-/** What connections are made of: `auto` is RDMA, and TCP where that fails. */
+/** Transports of connections: `auto` is RDMA, and TCP where that fails. */
 export const EXTENT_TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
 /** One of {@link EXTENT_TRANSPORTS}. */
 export type ExtentTransport = (typeof EXTENT_TRANSPORTS)[number];

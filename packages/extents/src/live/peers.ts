@@ -97,9 +97,8 @@ export class Peers implements AsyncDisposable {
   }
 
   /**
-   * A peer is reached over TCP because RDMA has failed with it: packets may be lost on the way to all. Connections that
-   * carry none any more end now, all at once; otherwise each of them would cost a call its whole time, one after
-   * another.
+   * A peer is reached over TCP because RDMA has failed with it: packets may be lost on the way to all. Broken
+   * connections end now, all at once; otherwise each of them would cost one call its whole time limit.
    */
   #doubtOthers(): void {
     for (const peer of this.#peers.values())

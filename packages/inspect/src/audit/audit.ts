@@ -15,7 +15,7 @@ import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
 import { type RuleListener, RuleReporter } from './rule-reporter.js';
 
-/** What an audit checks, and what it knows about the capture. */
+/** Options of an audit: rules, and facts about the capture. */
 export interface AuditOptions {
   /** Numbers of the rules to check. Default: all. */
   readonly rules?: readonly number[] | undefined;
@@ -29,7 +29,7 @@ export interface AuditOptions {
   readonly listener?: RuleListener | undefined;
 }
 
-/** Packets of a file by what the audit made of them. */
+/** Packets of a file by result. */
 export interface AuditedPackets {
   /** All; those that segmentation offload has merged count singly. */
   readonly total: number;
@@ -39,12 +39,12 @@ export interface AuditedPackets {
   readonly unsound: number;
   /** RoCEv2 with opcodes whose form is not known here: RD, XRC, FLUSH, ATOMIC WRITE, those of manufacturers. */
   readonly foreign: number;
-  /** Protected (in PSP), which cannot be judged: left out. */
+  /** Protected (in PSP), which cannot be checked: left out. */
   readonly protected: number;
   /** In tunnels (GRE, VXLAN, Geneve, MPLS, PPPoE, IP in IP) or encrypted (ESP, MACsec): left out. */
   readonly tunnelled: number;
   /**
-   * Captured too short to be read; those that are cut inside the BTH or behind it are among the RoCEv2 packets, too.
+   * Captured too short to be read; those that are cut inside or after the BTH also count as RoCEv2 packets.
    */
   readonly cut: number;
   /** Of link types that are not read. */
@@ -59,7 +59,7 @@ export interface AuditedPackets {
 
 /** What an audit found. */
 export interface AuditReport {
-  /** What was in the file. */
+  /** Packets of the file. */
   readonly packets: AuditedPackets;
   /** Directions to queue pairs, and connections of which both are known. */
   readonly flows: number;
@@ -67,7 +67,7 @@ export interface AuditReport {
   readonly connections: number;
   /** Answers whose requests were not found. */
   readonly unmatchedAnswers: number;
-  /** One for each rule that was to be judged. */
+  /** One for each rule that was checked. */
   readonly rules: readonly RuleResult[];
   /** In the order of the capture; at most 100 for each rule and verdict. */
   readonly findings: readonly Finding[];
@@ -164,12 +164,12 @@ export class Audit {
     return this.#leftOut.whyNothing(this.#total);
   }
 
-  /** What was found so far, in the order of the capture; the list grows. At most 100 for each rule and verdict. */
+  /** Findings so far, in the order of the capture; the list grows. At most 100 for each rule and verdict. */
   get findings(): readonly Finding[] {
     return this.#ledger.findings;
   }
 
-  /** What was found so far, with counts and measures. Rates are fitted at the first call. */
+  /** Findings so far, with counts and measures. Rates are fitted at the first call. */
   report(): AuditReport {
     if (this.#fitsRates) this.#fitRates();
     this.#fitsRates = false;

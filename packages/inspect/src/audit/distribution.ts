@@ -3,7 +3,7 @@
 const CLASSES_PER_OCTAVE = 16;
 const OCTAVES = 48;
 
-/** Percentiles of what was measured. */
+/** Percentiles of measured values. */
 export interface DistributionSummary {
   /** How many values. */
   readonly count: number;

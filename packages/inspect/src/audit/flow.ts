@@ -14,7 +14,7 @@ import { RateWatch } from './rate-watch.js';
 import { Requests } from './requests.js';
 import type { RuleReporter } from './rule-reporter.js';
 
-/** Findings of one kind and flow: all packets behind a change differ from the first. */
+/** Findings of one kind and flow: all packets after a change differ from the first. */
 const PATH_FINDINGS_MAX = 8;
 const NOT_SEEN = -1;
 /** Ports of flows: 0xc000 to 0xffff. */

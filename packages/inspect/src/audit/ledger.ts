@@ -5,10 +5,10 @@
 import { RULES } from './catalogue.js';
 import type { Rule } from './rule.js';
 
-/** What is known of a rule after an audit. */
+/** Verdict on a rule after an audit. */
 export type Verdict = 'pass' | 'violation' | 'cannot tell' | 'not seen';
 
-/** One place where a rule is broken, or where that cannot be told. */
+/** A violation of a rule, or a case that cannot be decided. */
 export interface Finding {
   /** Number of the rule. */
   readonly rule: number;
@@ -18,7 +18,7 @@ export interface Finding {
   readonly packets: readonly number[];
   /** `10.0.0.1 -> 10.0.0.2 QP 0x000011`: the direction, and the receiving queue pair. */
   readonly flow: string;
-  /** What was seen, and what was expected. */
+  /** The observed and the expected behaviour, as a sentence. */
   readonly text: string;
 }
 
@@ -26,13 +26,13 @@ export interface Finding {
 export interface RuleResult {
   /** Number of the rule. */
   readonly rule: number;
-  /** `violation` if there is at least one; else `pass` if something was judged. */
+  /** `violation` if there is at least one; else `pass` if there was at least one case. */
   readonly verdict: Verdict;
-  /** How often the rule was kept. */
+  /** How often the rule was followed. */
   readonly passed: number;
   /** How often it was broken. */
   readonly violations: number;
-  /** How often the capture does not tell. */
+  /** How often the capture does not decide it. */
   readonly cannotTell: number;
 }
 

@@ -16,14 +16,14 @@ export const MEASURES = {
   'DCQCN rate timer, fitted': 'ns',
   'DCQCN R_AI, fitted': 'bit/s',
 } as const;
-/** What the values of a measure are. */
+/** Unit of the values of a measure. */
 export type MeasureUnit = (typeof MEASURES)[keyof typeof MEASURES];
-/** Name of what is measured. */
+/** Name of the measured quantity. */
 export type MeasureName = keyof typeof MEASURES;
 
 /** One distribution. */
 export interface Measure extends DistributionSummary {
-  /** What was measured. */
+  /** Name of the measured quantity. */
   readonly name: MeasureName;
   /**
    * Nanoseconds between stamps of the capture, packets, percent, bits per second; `one in`: the inverse is what was
@@ -32,11 +32,11 @@ export interface Measure extends DistributionSummary {
   readonly unit: MeasureUnit;
 }
 
-/** How often peers chose one way of several. */
+/** How often peers chose one of several alternatives. */
 export interface Choice {
-  /** Number of the rule that asks. */
+  /** Number of the rule that allows the choice. */
   readonly rule: number;
-  /** What they did. */
+  /** The alternative. */
   readonly choice: string;
   /** How often. */
   readonly count: number;

@@ -72,7 +72,7 @@ function headersSum(bytes: Uint8Array, ip: number, headers: number, trailerBytes
 
 let slab: Uint8Array = new Uint8Array(0);
 
-/** Caches what is known of the surrounding buffer, because the next packet is in it, too. */
+/** Caches data about the surrounding buffer, because the next packet is also in it. */
 function sumOf(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   const { buffer } = bytes;
   if (slab.buffer !== buffer) {

@@ -29,7 +29,7 @@ export class RecoveryWatch {
   #newestNak = NONE;
   #runStart = NONE;
   #runEnd = NONE;
-  /** A second NAK for `#runStart` came before anything behind it was retransmitted. */
+  /** A second NAK for `#runStart` came before later packets were retransmitted. */
   #secondNak = NONE;
   #resumed = NONE;
   #notReady: { readonly position: number; isFollowed: boolean; hasNak: boolean } | undefined;

@@ -111,7 +111,7 @@ export class Refusals {
     this.#empties.shift();
     const what = empty.kind === OP_WRITE ? 'WRITE' : 'READ';
     const text = `NAK 0x62 refuses the ${what} of packet ${empty.packet}, which has no bytes: its R_Key is not to be checked`;
-    // A responder may answer so, too, where the queue pair allows none at all.
+    // A responder may also answer so if the queue pair allows none at all.
     if ((this.#allowedFrom.get(empty.kind) ?? NEVER) <= acknowledged) reporter.violation(68, text, empty.packet);
     else reporter.cannotTell(68, `${text}; perhaps the queue pair allows no ${what}`, empty.packet);
   }

@@ -174,7 +174,7 @@ export class Requests {
     if (ahead <= this.#slack) {
       this.#endOfRead(position);
       this.#doubt ??= { wholeFrom: this.wholeFrom, countsMessages: this.countsMessages };
-      this.wholeFrom = position; // a packet behind the READ may be missing, too
+      this.wholeFrom = position; // a packet after the READ may also be missing
       this.countsMessages = false;
       this.order.forget();
       return;
@@ -346,7 +346,7 @@ export class Requests {
   }
 }
 
-/** Responses that so many bytes take (IBTA vol. 1 §9.7.2). */
+/** Number of responses for this many bytes (IBTA vol. 1 §9.7.2). */
 export function packetsOf(bytes: number, mtu: number): number {
   return Math.max(1, Math.ceil(bytes / mtu));
 }

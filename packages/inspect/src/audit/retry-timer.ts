@@ -9,7 +9,7 @@ import { RetryCounts } from './retry-counts.js';
 import type { RuleReporter } from './rule-reporter.js';
 import { leastNs, mostNs, timeoutOfCode } from './stamps.js';
 
-/** A timer runs out between one timeout and so many (C9-140). */
+/** A timer runs out between one timeout and this many (C9-140). */
 const TIMEOUT_SPREAD = 4;
 const REMEMBERED = 256;
 

@@ -1,7 +1,7 @@
 import type { Ledger } from './ledger.js';
 import type { MeasureName, Measures } from './measures.js';
 
-/** Is called with each value and choice that an audit records; `flow` is that of a finding. */
+/** Called with each value and choice that an audit records; `flow` is as in a finding. */
 export interface RuleListener {
   /** A value of a measure. */
   measured(name: MeasureName, value: number, flow: string): void;

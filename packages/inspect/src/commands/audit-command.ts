@@ -94,11 +94,11 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 The result for each rule is kept, broken, or cannot tell: packets that a capture
-lacks never count as a fault. docs/rules.md lists the rules.
+lacks never count as a fault. packages/inspect/docs/rules.md lists the rules.
 
 Exit code 4: a rule of level must is broken.
---at makes more certain: what was captured at a host has reached it.
-The comments of --annotate are frame.comment in Wireshark.
+--at allows more verdicts: a packet captured at a host has reached it.
+Wireshark shows the comments of --annotate as frame.comment.
 
 Examples:
   rocev2 audit trace.pcapng

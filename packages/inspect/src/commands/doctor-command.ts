@@ -84,7 +84,7 @@ export function register(program: Command, io: CliIo): void {
     .addOption(optionWithDefault('--interval <time>', 'time between probes', intervalOption, '5ms'))
     .addOption(optionWithDefault('--dscp <n>', 'DSCP of the probes', rangeOption(0, 63), '26'))
     .addOption(
-      optionWithDefault('--timeout <code>', 'timeout of your queue pairs, 4.096 us * 2^n', rangeOption(0, 31), '17'),
+      optionWithDefault('--timeout <code>', 'timeout of your queue pairs, 4.096 us x 2^code', rangeOption(0, 31), '17'),
     )
     .addOption(optionWithDefault('--retry <n>', 'retries of your queue pairs', rangeOption(0, 7), '7'))
     .option('--endpoint <which>', 'explain the failures of this running endpoint, by process ID or address')
@@ -99,7 +99,8 @@ export function register(program: Command, io: CliIo): void {
       `
 Without --port, the host needs only RDMA CM (Linux: the module rdma_cm). --port
 needs a service that sends data in both directions: rping -s -P -S 8192.
-Each packet of the examination is audited (docs/conformance.md).
+Each packet of the examination is audited
+(packages/inspect/docs/conformance.md).
 
 Exit code 3: the host does not answer. Exit code 1: something else failed.
 

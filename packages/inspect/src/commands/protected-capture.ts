@@ -14,7 +14,7 @@ import {
 } from 'rocev2/internal/packet';
 import { KeyRing, parseKeyLog, RECORD_OPENED, RECORD_WITHOUT_KEY } from 'rocev2/internal/secure';
 
-/** Protected packets of a capture, by what the keys made of them. */
+/** Protected packets of a capture, by the result of opening them. */
 export interface OpenedPackets {
   /** Authentic, and opened. */
   opened: number;

@@ -101,8 +101,8 @@ export class Attempt {
       case 'repeat':
         await this.#repeat(step.message);
         return undefined;
-      case 'request anew':
-        return this.#requestAnew();
+      case 'request again':
+        return this.#requestAgain();
     }
   }
 
@@ -132,8 +132,8 @@ export class Attempt {
     if (!(await retransmission.disconnect())) throw new Broken('a repeated DREQ was not answered; expected DREP');
   }
 
-  async #requestAnew(): Promise<typeof DONE | undefined> {
-    const answer = await this.#connection.retransmission!.requestAnew();
+  async #requestAgain(): Promise<typeof DONE | undefined> {
+    const answer = await this.#connection.retransmission!.requestAgain();
     if (answer?.reason === REJ_STALE_CONNECTION) return DONE;
     if (answer?.name === 'REP') return undefined;
     const seen = answer === undefined ? 'nothing' : `${answer.name} with reason ${answer.reason}`;
@@ -247,7 +247,7 @@ export class Attempt {
     }
   }
 
-  /** An answer may be preceded by acknowledgements of what was before. */
+  /** An answer may be preceded by acknowledgements of earlier requests. */
   #isEarlierAck({ packet }: Received, at: number): boolean {
     return packet.info.kind === OP_ACK && syndromeKind(packet.syndrome) === SYNDROME_KIND_ACK && this.#at(packet) < at;
   }

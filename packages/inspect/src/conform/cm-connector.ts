@@ -1,5 +1,5 @@
 /**
- * Queue pairs by RDMA CM, without one of our own: REQ, RTU and DREQ made by hand (IBTA vol. 1 §12.6), and the packets
+ * Queue pairs by RDMA CM, without a local one: REQ, RTU and DREQ made by hand (IBTA vol. 1 §12.6), and the packets
  * that the target sends to the queue pair number that the REQ named.
  */
 
@@ -182,7 +182,7 @@ class TestedConnection implements PeerConnection, CmRetransmission {
     return (await this.#ask(this.#request, ['REP', 'REJ'], 1))?.name;
   }
 
-  async requestAnew(): Promise<{ name: MessageName; reason?: number } | undefined> {
+  async requestAgain(): Promise<{ name: MessageName; reason?: number } | undefined> {
     const commId = this.#management.open((mad) => this.#mads.push(mad));
     try {
       const answer = await this.#ask(this.#buildRequest(commId), ['REP', 'REJ']);

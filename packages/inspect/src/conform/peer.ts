@@ -41,7 +41,7 @@ export interface PeerConnection {
 export interface CmRetransmission {
   repeatRequest(): Promise<string | undefined>;
   /** Sends a REQ as a restarted peer does: the same queue pair, another communication ID. */
-  requestAnew(): Promise<{ readonly name: string; readonly reason?: number } | undefined>;
+  requestAgain(): Promise<{ readonly name: string; readonly reason?: number } | undefined>;
   disconnect(tries?: number): Promise<boolean>;
 }
 

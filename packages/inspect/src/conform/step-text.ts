@@ -73,7 +73,7 @@ export function stepText(step: Step): string {
       return 'connect again';
     case 'repeat':
       return `send the ${step.message} again, and expect its answer again`;
-    case 'request anew':
+    case 'request again':
       return 'send a REQ for the same queue pair with another communication ID, and expect REJ 10 or REP';
   }
 }

@@ -71,7 +71,7 @@ export type Step =
    * A REQ for the same queue pair comes with another communication ID; if REJ 10 answers it the case ends well, and
    * else REP has to.
    */
-  | { readonly do: 'request anew' };
+  | { readonly do: 'request again' };
 
 export interface CaseTerms {
   /** Path MTU in bytes. */

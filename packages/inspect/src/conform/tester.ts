@@ -7,13 +7,13 @@ import { type AttemptOutcome, type CaseParts, lackOf, runCase } from './run-case
 import type { CaseTerms, Step, TestCase } from './step.js';
 import { stepText } from './step-text.js';
 
-/** A case that is broken is tried so often: a packet may have been lost. */
+/** Attempts of a failed case: a packet may have been lost. */
 const ATTEMPTS = 3;
 
 /**
- * `passed`: the target did what it has to. `failed`: it did not, in every attempt. `differs`: the same of a rule of
- * level information, where each may choose. `cannot tell`: attempts differ, or there was no connection.
- * `not supported`: the target, or the way to it, does not have what the case needs.
+ * `passed`: the target behaved as required. `failed`: it did not, in every attempt. `differs`: the same for a rule of
+ * level information, which leaves a choice. `cannot tell`: attempts differ, or there was no connection. `not
+ * supported`: the target, or the path to it, lacks a feature that the case needs.
  */
 export type CaseVerdict = 'passed' | 'failed' | 'differs' | 'cannot tell' | 'not supported';
 
@@ -41,7 +41,7 @@ export interface CaseResult {
   readonly packets: readonly EvidencePacket[];
 }
 
-/** Who answers on the port. */
+/** The service on the port. */
 export interface TargetFacts {
   /** It is `rocev2 conform serve`: it offers memory and receives, and wants to be tested. */
   readonly isTarget: boolean;

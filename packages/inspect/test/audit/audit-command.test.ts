@@ -128,7 +128,7 @@ describe('rocev2 audit', () => {
     expect(marked).toHaveLength(1);
     expect(marked[0]).toContain('ACKNOWLEDGE');
     expect((await run(['audit', '--explain', '12'])).stdout).toContain(
-      'Audit does not judge it: somebody has to send one.',
+      'Audit does not check it: needs a peer that sends one.',
     );
   });
 

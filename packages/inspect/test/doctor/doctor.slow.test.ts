@@ -112,7 +112,7 @@ describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
     const { exitCode, stdout } = await run(['doctor', THERE, ...QUICK, '--port', '7181']);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(
-      /failed +service +cannot connect to 127\.0\.3\.52 port 7181: rejected: nobody listens on that port/,
+      /failed +service +cannot connect to 127\.0\.3\.52 port 7181: rejected: no listener on that port/,
     );
     await run(['rping', '-c', '-a', THERE, '--bind', HERE, '-C', '1', '-p', '7180']);
     await server.ended;

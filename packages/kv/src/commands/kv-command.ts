@@ -78,7 +78,7 @@ function registerServe(kv: Command, io: CliIo): void {
   const command = kv
     .command('serve')
     .description('Serve a store. It runs until Ctrl-C, then prints its counters.')
-    .option('-p, --port <port>', 'TCP port for connection set-up; 0: the system chooses', portOrAnyOption, KV_PORT)
+    .option('-p, --port <port>', 'TCP port for connection setup; 0: the system chooses', portOrAnyOption, KV_PORT)
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'))
     .addOption(optionWithDefault('--memory <size>', 'memory for values', sizeOption, '64MiB'))
     .option('--entries <n>', 'number of entries for which the table has room', countOption, 65_536)

@@ -2,6 +2,7 @@
 
 import { setImmediate } from 'node:timers/promises';
 import {
+  alternatives,
   type CliIo,
   checkWritable,
   choiceOption,
@@ -89,7 +90,7 @@ export function register(program: Command, io: CliIo): void {
     .description(
       'Evaluate fluid models of congestion control: fixed point, phase margin, critical delay, swing of queue and rates.',
     )
-    .argument('<model>', MODELS.join(', '), choiceOption(MODELS))
+    .argument('<model>', alternatives(MODELS), choiceOption(MODELS))
     .option('--flows <n>', 'number of flows that share the link (default: 2)', countOption)
     .addOption(
       new Option('--delay <time>', 'feedback delay; TIMELY: the propagation delay in it')
@@ -99,7 +100,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--rate <rate>', 'capacity of the link (default: 40Gbps for DCQCN, 10Gbps for TIMELY)', rateOption)
     .option(
       '--preset <name>',
-      `DCQCN parameters: ${Object.keys(DCQCN_PRESETS).join(' or ')} (default: long-ramp)`,
+      `DCQCN parameters: ${alternatives(Object.keys(DCQCN_PRESETS))} (default: long-ramp)`,
       choiceOption(Object.keys(DCQCN_PRESETS) as DcqcnPreset[]),
     )
     .option(

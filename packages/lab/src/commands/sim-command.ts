@@ -75,7 +75,7 @@ Examples:
   rocev2 sim run fabric.json --cores 2
   rocev2 sim run dcqcn-n2-4us --trace h0.ndjson --at h0 --series rates.csv --set sample=10us
   rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
-Fields of a scenario file: docs/scenarios.md.`,
+Fields of a scenario file: packages/lab/docs/scenarios.md.`,
     )
     .action(printing(io, runCommand));
   sim
@@ -115,7 +115,8 @@ Examples:
       'after',
       `
 A value is inside if it differs by at most 5 % (fluid models) or 10 %
-(packets). The verdict does not change the exit code. docs/figures.md lists all.
+(packets). The verdict does not change the exit code.
+packages/lab/docs/figures.md lists all figures.
 
 Examples:
   rocev2 sim figure --list

@@ -75,7 +75,7 @@ export function register(program: Command, io: CliIo): void {
       'a port and its peer (default: the first sender on this host); give at least two',
       each(parseSwitchPort),
     )
-    .option('--config <file>', 'JSON file with ports and all other settings (docs/switch.md)')
+    .option('--config <file>', 'JSON file with ports and all other settings (packages/lab/docs/switch.md)')
     .option('--rate <[name=]rate>', 'emulated link rate of a port, or of all: 1Gbps, b=100Mbps', each(parseRate))
     .option('--ecn <kmin,kmax,pmax>', 'ECN marking for DCQCN: 100KB,400KB,0.2', textOption(parseMarking))
     .option(

@@ -104,8 +104,8 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Interfaces need root (or CAP_NET_RAW) and should have no IP address.
-Fault rules match RoCEv2 packets only. docs/wire.md shows the three kinds of
-connection.
+Fault rules match RoCEv2 packets only. packages/lab/docs/wire.md shows the three
+kinds of connection.
 
 Examples:
   rocev2 wire veth-a veth-b --faults 'every=256' --audit

@@ -78,8 +78,8 @@ export function authorsDcqcnLoop(parameters: DcqcnParameters, flows: number, del
 }
 
 /**
- * The loop of the model itself: L(s) = -(N/s) M(s) e^(-s delay) [(sI - A0 - Ad e^(-s delay) e1')^-1 Bp]_1, with M the
- * marker: the slope of RED, or a PI controller when `pi` is given.
+ * The loop of the model itself: L(s) = -(N/s) M(s) e^(-s delay) [(sI - A0 - Ad e^(-s delay) e1')^-1 Bp]_1, where M is
+ * the marker. M is the slope of RED, or a PI controller when `pi` is given.
  */
 export function exactDcqcnLoop(
   parameters: DcqcnParameters,

@@ -75,9 +75,9 @@ export interface DcqcnInPackets {
   readonly fastRecoveryStages: number;
   /** R_AI, packets/s. */
   readonly additiveIncrease: number;
-  /** RED: no marking up to so many packets. */
+  /** RED: no marking up to this many packets. */
   readonly kmin: number;
-  /** RED: every packet is marked above so many. */
+  /** RED: every packet is marked above this many packets. */
   readonly kmax: number;
   /** RED: marking probability at Kmax, 0..1. */
   readonly pmax: number;

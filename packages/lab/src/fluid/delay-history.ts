@@ -1,6 +1,6 @@
 /**
  * Invariants: the ring is allocated once; before the first sample the past was constant (the usual initial function of
- * a DDE); an age beyond the ring reads the oldest sample held, so that memory stays bounded whatever the state does.
+ * a DDE); an age beyond the ring reads the oldest sample held, so that memory stays bounded in every state.
  */
 
 import { RoceError } from 'rocev2/internal/core';

@@ -7,11 +7,11 @@ import { RoceError } from 'rocev2/internal/core';
 
 /** Flows that start together at the same rate. */
 export interface FlowGroup {
-  /** How many flows the group stands for, at least 1. */
+  /** Number of flows in the group, at least 1. */
   readonly count: number;
   /** When they begin to send, in nanoseconds of model time. */
   readonly startNs: number;
-  /** Their rate when they begin, bits/s of each flow. Left out: what the algorithm starts with. */
+  /** Their rate when they begin, bits/s of each flow. Left out: the start rate of the algorithm. */
   readonly initialRateBps?: number | undefined;
 }
 

@@ -13,7 +13,7 @@ const SPIN_NS = 1e6;
 /** What the switch counts, and what only its links know. */
 export interface LiveSwitchPortCounters extends SwitchPortCounters {
   /** Frames from somebody else than the port's peer; not part of `rx_packets`. */
-  rx_strangers: number;
+  rx_unknown_peers: number;
   /** Frames that the system refused, or that had no peer to go to; part of `tx_packets`. */
   tx_errors: number;
 }
@@ -77,7 +77,7 @@ export class LinkedSwitch {
     return Object.fromEntries(
       this.#ports.map(({ name, link }) => [
         name,
-        { ...counters[name], rx_strangers: link.unknownPeers, tx_errors: link.errors },
+        { ...counters[name], rx_unknown_peers: link.unknownPeers, tx_errors: link.errors },
       ]),
     );
   }
@@ -93,7 +93,7 @@ export class LinkedSwitch {
     if (this.#switch.nextDeadlineNs <= now) this.#switch.onDeadline(now);
     for (let port = 0; port < this.#ports.length; port++)
       if (this.#ports[port].pacer.nextNs <= now) this.#drain(port, now);
-    // A frame that leaves may let the sender of another port go on.
+    // A frame that leaves may let the sender of another port continue.
     for (let port = this.#switch.nextReady(); port >= 0; port = this.#switch.nextReady()) this.#drain(port, now);
     const { nextReleaseNs } = this.#switch;
     if (nextReleaseNs - now < SPIN_NS) this.#spin();

@@ -1,4 +1,4 @@
-/** A live switch as a process of its own: the program for `ChildService<SwitchService>`. */
+/** A live switch as a separate process: the program for `ChildService<SwitchService>`. */
 
 export type { SwitchService } from './switch-process.js';
 

@@ -1,8 +1,7 @@
 /**
  * Events in an order that follows from the network: at one time first the frames that arrive, by the number of their
- * cable, then the nodes' own events in the order in which they were scheduled. What happens at a node at one time then
- * does not depend on what other nodes do, so that a network can be divided among several queues: see
- * logical-process.ts.
+ * cable, then the nodes' own events in the order in which they were scheduled. The events of a node at one time then do
+ * not depend on other nodes, so that a network can be divided among several queues: see logical-process.ts.
  */
 
 import type { ArrivalSchedule } from './cable.js';

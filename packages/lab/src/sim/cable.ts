@@ -40,7 +40,7 @@ export class Cable {
   readonly #nsPerByte: number;
   #sink: FrameSink = () => {};
   #freeNs = 0;
-  /** Frames in flight, oldest at `#head`: a ring that grows to what the cable can hold. */
+  /** Frames in flight, oldest at `#head`: a ring that grows to the capacity of the cable. */
   #slots: Uint8Array[] = [];
   #lengths: number[] = [];
   #arrivals: number[] = [];

@@ -72,7 +72,7 @@ class Direction {
     this.#held.passed();
   }
 
-  /** False for a packet that goes on later, or never. */
+  /** False for a packet that is forwarded later, or never. */
   #applyVerdict(datagram: RxDatagram, verdict: FaultVerdict): boolean {
     const { counters } = this;
     const { delayNs, behind } = verdict;

@@ -10,9 +10,9 @@ import type { SimStation } from './sim-station.js';
 import type { SimSwitch } from './sim-switch.js';
 import type { Topology } from './topology.js';
 
-/** What a network is made of. */
+/** Options of a network. */
 export interface SimulationOptions {
-  /** Hosts, switches and links: see {@link star} and its like, or write one. */
+  /** Hosts, switches and links: see {@link star} and similar functions, or write one. */
   readonly topology: Topology;
   /** Of all random numbers. Default 1. */
   readonly seed?: number | undefined;

@@ -23,7 +23,7 @@ const UDP_LENGTH_OFFSET = BTH_OFFSET - 4;
 const UDP_BYTES = 8;
 const EXTENSION_BYTES_MAX = OPCODES.reduce((most, info) => Math.max(most, info?.extBytes ?? 0), 0);
 const HEAD_BYTES = BTH_OFFSET + BTH_BYTES + EXTENSION_BYTES_MAX;
-/** No packet without payload is longer, whatever bitmap and trailer it has. */
+/** No packet without payload is longer, with any bitmap and trailer. */
 const WHOLE_BYTES_MAX = BTH_OFFSET + BTH_BYTES + EXTENSION_BYTES_MAX + SACK_BITMAP_BYTES_MAX + 96;
 
 export const HEADERS_ONLY: FrameStorage = { wholeBytesMax: WHOLE_BYTES_MAX, headBytes: HEAD_BYTES };

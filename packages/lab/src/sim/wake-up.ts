@@ -1,6 +1,6 @@
 /**
- * Wakes an owner at the earliest requested time. Events cannot be cancelled, so a far timer behind a near one is
- * remembered and reused; otherwise pacing would leave one event per packet until the ACK timeout.
+ * Wakes an owner at the earliest requested time. Events cannot be cancelled, so a later timer is remembered and reused
+ * after an earlier one; otherwise pacing would leave one event per packet until the ACK timeout.
  */
 
 import type { EventQueue } from './event-queue.js';

@@ -9,9 +9,9 @@ export interface BufferLayout {
   readonly sharedBytes: number;
   /** P_lossy: what lossy frames may take. */
   readonly egressLossyPoolBytes: number;
-  /** Threshold of a lossless ingress queue: so many times the free shared bytes. */
+  /** Threshold of a lossless ingress queue: this many times the free shared bytes. */
   readonly losslessAlpha: number;
-  /** Threshold of a lossy egress queue: so many times the free bytes of its pool. */
+  /** Threshold of a lossy egress queue: this many times the free bytes of its pool. */
   readonly lossyAlpha: number;
   /** Kept for each lossless ingress queue. */
   readonly reservedBytes: number;
@@ -81,7 +81,7 @@ export function layOutBuffer(
   };
 }
 
-/** The switch counts bytes, not cells, so packets of any size take what they are long. */
+/** The switch counts bytes, not cells, so a packet occupies its length. */
 function portHeadroom(port: SwitchPortConfig, frameBytesMax: number): number {
   if (port.headroomBytes !== undefined) return port.headroomBytes;
   return headroomBytes({

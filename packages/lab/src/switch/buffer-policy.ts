@@ -22,7 +22,7 @@ export const DROP_COUNTERS: ReadonlyArray<keyof SwitchPortCounters> = [
 /** A cut packet is this much shorter than one of 1 KiB. */
 const CUT_PER_PACKET = 16;
 
-/** What a pool holds now and held at most. */
+/** Present and largest content of a pool. */
 export interface PoolUse {
   /** What the pool may hold. */
   readonly sizeBytes: number;
@@ -77,7 +77,7 @@ export class PacketLimit implements BufferPolicy {
   readonly #cutPriority: number;
   readonly #cut: Uint32Array;
 
-  /** `cutPriority`: of packets that switches have cut, which have a limit of their own; -1: there is none. */
+  /** `cutPriority`: of trimmed packets, which have a separate limit; -1: there is none. */
   constructor(queues: EgressQueues, packetsMax: number, cutPriority: number) {
     this.#queues = queues;
     this.#packetsMax = packetsMax;

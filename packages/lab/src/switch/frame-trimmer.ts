@@ -50,8 +50,8 @@ export class FrameTrimmer {
   }
 
   /**
-   * Returns the new length, or 0 where the frame is not to be cut and is as it was. The ICRC of a cut packet is
-   * computed with buffers of its own.
+   * Returns the new length, or 0 if the frame is not trimmed and unchanged. The ICRC of a trimmed packet is computed in
+   * separate buffers.
    */
   cut(bytes: Uint8Array, length: number, ip: number): number {
     if (!this.#isOn || ip === 0) return 0;
@@ -89,7 +89,7 @@ function isSpread(bytes: Uint8Array, ip: number, udp: number): boolean {
   return (bytes[bth + 4] & BTH_MULTIPATH) !== 0 && !isPsp(bytes, bth, readU16(bytes, udp + 4) - UDP_BYTES);
 }
 
-/** What the opcode of a packet becomes where it is cut; NOT_CUT for what is no data. */
+/** The opcode of a packet after trimming; NOT_CUT for packets without data. */
 function opcodeOfCut(opcode: number): number {
   const info = OPCODES[opcode];
   if (info?.transport !== 'RC') return NOT_CUT;

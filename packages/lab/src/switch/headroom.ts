@@ -1,7 +1,7 @@
 /**
- * Headroom: what still arrives after an XOFF: the frame before the pause frame, the cable in both directions, the
- * peer's response time and the frame it has begun. The model is SONiC's for Mellanox switches, whose cables hold
- * 1000/1024 of ours.
+ * Headroom for data that still arrives after an XOFF: the frame before the pause frame, the cable in both directions,
+ * the peer's response time and the frame it has begun. The model is SONiC's for Mellanox switches, whose cables hold
+ * 1000/1024 of the ones here.
  */
 
 const PROPAGATION_METRES_PER_SECOND = 1.98e8;
@@ -9,7 +9,7 @@ const QUANTUM_BYTES = 64;
 const MAC_PHY_BYTES = 819.2;
 const KIB = 1024;
 
-/** Response time IEEE 802.3 annex 31B allows a station, in quanta, for links up to so many bits per second. */
+/** Response time IEEE 802.3 annex 31B allows a station, in quanta, for links up to this many bits per second. */
 const RESPONSE_QUANTA: ReadonlyArray<readonly [rateBps: number, quanta: number]> = [
   [10e9, 67],
   [25e9, 80],

@@ -71,7 +71,7 @@ export class IntStamper {
 
   /**
    * False for most frames without a request, by reading one byte: then {@link departing} need not be called. `bytes`
-   * has room for 64 bytes after the IP header, whatever the length of the frame.
+   * always has space for 64 bytes after the IP header, also for a shorter frame.
    */
   concerns(bytes: Uint8Array, ipOffset: number): boolean {
     if (this.#countsUtilization) return true;

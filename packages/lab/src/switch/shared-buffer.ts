@@ -176,7 +176,7 @@ export class SharedBuffer implements BufferPolicy {
     const inHeadroom = this.#headroomBytes[group] + bytes;
     if (inHeadroom > this.#layout.headroomBytes[ingress] || bytes > this.#headroom.freeBytes) {
       this.#lost[group]++;
-      // Of an empty queue nothing departs that could let its sender go on.
+      // Nothing leaves an empty queue that could let its sender continue.
       if (this.#usedBytes[group] === 0 && this.#headroomBytes[group] === 0) this.#goOn(ingress, priority);
       return HEADROOM_FULL;
     }

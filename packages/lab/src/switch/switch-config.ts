@@ -61,7 +61,7 @@ export interface BufferConfig {
   readonly lossyAlpha?: number | undefined;
   /** Kept for every lossless ingress queue. Default 4096. */
   readonly reservedBytes?: number | undefined;
-  /** How far below the threshold a paused ingress queue must fall before its sender may go on. Default 3072. */
+  /** How far below the threshold a paused ingress queue must fall before its sender may continue. Default 3072. */
   readonly xonOffsetBytes?: number | undefined;
 }
 
@@ -84,8 +84,7 @@ export interface WatchdogConfig {
   /** Queues are looked at this often. Default 200 ms; at most the two others. */
   readonly pollNs?: number | undefined;
   /**
-   * In a storm: `drop` (default) what waits and what comes for the queue, and what comes from it; `forward` as if there
-   * were no pause;
+   * In a storm: `drop` (default) all frames of and for the queue; `forward` as if there were no pause;
    * `alert` only counts.
    */
   readonly action?: 'drop' | 'forward' | 'alert' | undefined;
@@ -132,13 +131,13 @@ export interface IntConfig {
   readonly baseRttNs?: number | undefined;
 }
 
-/** What becomes of data that finds its queue full: see frame-trimmer.ts. */
+/** Trimming of data packets whose queue is full: see frame-trimmer.ts. */
 export interface TrimConfig {
   /** Priority of trimmed packets, whose DSCP is eight times that. It should be strict. Default 6. */
   readonly priority?: number | undefined;
 }
 
-/** What holds for one port. */
+/** Settings of one port. */
 export interface SwitchPortConfig {
   /**
    * Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then
@@ -180,7 +179,7 @@ export interface SwitchConfig {
   readonly ecn?: MarkingConfig | undefined;
   /** In-band telemetry at ports whose rate is known. Left out: all its defaults. */
   readonly int?: IntConfig | undefined;
-  /** Left out: what finds its queue full is dropped whole. */
+  /** Left out: packets whose queue is full are dropped. */
   readonly trim?: TrimConfig | undefined;
   /** Left out: the switch learns where stations are. */
   readonly routes?: readonly RouteConfig[] | undefined;
@@ -188,7 +187,7 @@ export interface SwitchConfig {
   readonly flood?: boolean | undefined;
   /** Makes the hash over flows differ from other switches'. Default 0. */
   readonly hashSeed?: number | undefined;
-  /** What holds for every port that does not say otherwise. */
+  /** Defaults for all ports. */
   readonly portDefaults?: SwitchPortConfig | undefined;
   /** By port name. */
   readonly portConfig?: Readonly<Record<string, SwitchPortConfig>> | undefined;

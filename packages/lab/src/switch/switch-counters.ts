@@ -1,5 +1,5 @@
 /**
- * What a switch port has seen, under names as `ethtool -S` gives them. Two sums always hold:
+ * Counters of a switch port, with names in the style of `ethtool -S`. Two equations always hold:
  *
  *   rx_packets = rx_forwarded + rx_flooded + rx_pfc_packets + all rx_dropped_*            for every port
  *   rx_forwarded + rx_flooded * (ports - 1) + faults_duplicated                           over all ports
@@ -77,7 +77,7 @@ export interface SwitchPortCounters extends PauseCounters, FaultCounters {
    * 01-80-C2-00-00-0x never crosses a bridge (IEEE 802.1Q table 8-1); pause frames are of this kind where PFC is off.
    */
   rx_dropped_link_local: number;
-  /** MAC control frames that are no PFC. */
+  /** MAC control frames other than PFC. */
   rx_dropped_bad_pfc: number;
   /** The destination is known to be where the frame came from. */
   rx_dropped_same_port: number;
@@ -89,11 +89,11 @@ export interface SwitchPortCounters extends PauseCounters, FaultCounters {
   tx_packets: number;
   /** Without check sequence. */
   tx_bytes: number;
-  /** Pause frames of ours; part of `tx_packets` and `tx_bytes`. */
+  /** Pause frames that this port sent; part of `tx_packets` and `tx_bytes`. */
   tx_pfc_packets: number;
-  /** Frames that left with a mark of ours. */
+  /** Frames that this port has marked. */
   tx_ecn_marked: number;
-  /** Cut to their header because their queue was full, and sent on. */
+  /** Trimmed to their header because their queue was full, and forwarded. */
   tx_trimmed: number;
   /** By a fault rule. */
   tx_dropped_fault: number;

@@ -34,7 +34,7 @@ export interface SwitchOptions extends SwitchConfig {
   readonly ports: readonly string[];
   /** Rules that drop, change, duplicate or hold back frames; none unless given. */
   readonly faults?: FaultPlan | undefined;
-  /** Is told of each frame that a rule matches; both records are valid during the call. */
+  /** Called for each frame that a rule matches; both records are valid during the call. */
   readonly onFault?: ((verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void) | undefined;
   /** For marking; required where there is any. */
   readonly random?: RandomSource | undefined;
@@ -78,15 +78,15 @@ class SwitchPort {
  *
  * - {@link receive} takes a frame in, {@link take} gives the next one for a port, or -1 when it has none that may be
  *   sent now. A driver calls `take` when the port's link is free, keeps the link busy for the length of the frame, and
- *   gives the slot back by {@link release}.
+ *   returns the slot by {@link release}.
  * - After `receive`, `take`, `onDeadline` and `unblock`, {@link nextReady} names the ports that have something new to
- *   send, so that an idle link is started: a frame that leaves may let the sender of another port go on. A driver whose
- *   link is busy need not care: it will come back to `take`. Calling `take` too often is harmless.
+ *   send, so that an idle link is started. A frame that leaves may let the sender of another port continue. A driver
+ *   whose link is busy can ignore this, because it calls `take` later. Calling `take` too often is harmless.
  * - {@link nextDeadlineNs} is when {@link onDeadline} should be called: received pauses end, own pauses are repeated,
- *   the watchdog looks. Later than that is harmless, too; Infinity when nothing is due.
+ *   the watchdog looks. A later call is harmless; Infinity when nothing is due.
  *
- * Time is in nanoseconds and never runs backwards. Nothing is allocated per frame, apart from what the memory grows by
- * at first.
+ * Time is in nanoseconds and never runs backwards. Nothing is allocated per frame, except while the packet memory grows
+ * to its size.
  */
 export class Switch {
   readonly #ports: readonly SwitchPort[];
@@ -158,7 +158,7 @@ export class Switch {
 
   /**
    * Takes in one frame without check sequence. The bytes are copied and may be reused after the call. Never throws,
-   * whatever the bytes.
+   * also for malformed bytes.
    */
   receive(port: number, bytes: Uint8Array, offset: number, length: number, nowNs: number): void {
     const counters = this.#ports[port].counters;
@@ -251,7 +251,7 @@ export class Switch {
     return this.#traffic.pool.lengths[slot];
   }
 
-  /** Gives back a slot that {@link take} handed out. */
+  /** Returns a slot of {@link take}. */
   release(slot: number): void {
     this.#traffic.pool.release(slot);
   }
@@ -273,7 +273,7 @@ export class Switch {
     this.#delayed.release(nowNs);
   }
 
-  /** Stops a port, or one priority of it, as a breakpoint: frames wait. Pause frames of ours still leave. */
+  /** Stops a port, or one priority of it, as a breakpoint: frames wait. The switch's own pause frames still leave. */
   block(port: number, priority?: number): void {
     this.#traffic.block(port, priority);
   }

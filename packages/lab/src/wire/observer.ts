@@ -13,7 +13,7 @@ export type Observation =
 
 export type OnObservation = (observation: Observation, packet: number, side: number) => void;
 
-/** Events worth a line of their own; other measures are only interesting in total. */
+/** Events that get a separate line; other measures matter only in total. */
 const TOLD: ReadonlySet<MeasureName> = new Set([
   'NAK generation',
   'NAK reaction',

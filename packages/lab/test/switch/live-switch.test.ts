@@ -31,7 +31,7 @@ describe('live switch', () => {
     await until(() => right.frames.length === 1, 'the frame');
     expect(Uint8Array.from(right.frames[0])).toEqual(broadcast(1));
     stranger.socket.send(broadcast(3), wire.local('b').port, '127.0.0.1');
-    await until(() => wire.counters['b'].rx_strangers === 1, 'the stranger');
+    await until(() => wire.counters['b'].rx_unknown_peers === 1, 'the stranger');
     expect(wire.counters['b'].rx_packets).toBe(1);
     expect(wire.counters['a']).toMatchObject({ tx_packets: 1, tx_errors: 1 }); // before anybody was there
     await Promise.all([wire.close(), wire.close()]);

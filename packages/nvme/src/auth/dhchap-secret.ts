@@ -27,7 +27,7 @@ export class DhchapSecret {
     const bytes = Buffer.from(match[2], 'base64');
     const key = bytes.subarray(0, -CRC_BYTES);
     if (!KEY_BYTES.includes(key.length)) throw malformed('does not have 32, 48 or 64 bytes');
-    if (bytes.readUInt32LE(key.length) !== crc32(key)) throw malformed('does not have the checksum that it says');
+    if (bytes.readUInt32LE(key.length) !== crc32(key)) throw malformed('does not match its checksum');
     const hash = match[1] === '0' ? undefined : hashById(Number(match[1]));
     return new DhchapSecret(Buffer.from(key), hash);
   }

@@ -48,7 +48,7 @@ export class NvmeTlsKey {
     const bytes = Buffer.from(match[2], 'base64');
     const key = bytes.subarray(0, -CRC_BYTES);
     if (key.length !== KEY_BYTES && key.length !== SHA384_KEY_BYTES) throw malformed('does not have 32 or 48 bytes');
-    if (bytes.readUInt32LE(key.length) !== crc32(key)) throw malformed('does not have the checksum that it says');
+    if (bytes.readUInt32LE(key.length) !== crc32(key)) throw malformed('does not match its checksum');
     if (match[1] === '2' || key.length === SHA384_KEY_BYTES) {
       const hint = 'make one of 32 bytes: nvme gen-tls-key --hmac=1';
       throw new RoceError('ERR_ROCE_UNSUPPORTED', 'node:tls takes no pre-shared keys of SHA-384', hint);

@@ -1,4 +1,4 @@
-/** An NVMe host needs an address of its own, even if the target runs on this machine. */
+/** An NVMe host needs a separate address, even if the target runs on this machine. */
 
 import { localAddressTowards } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';

@@ -1,4 +1,4 @@
-import { addressOption, choiceOption, portOption, resolveHost } from '@rocev2/command';
+import { addressOption, alternatives, choiceOption, portOption, resolveHost } from '@rocev2/command';
 import type { Command } from 'commander';
 import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
@@ -21,7 +21,7 @@ export interface NvmeHostFlags extends NvmeHostKeyFlags {
 
 export function addHostOptions(command: Command): Command {
   return addPathOptions(
-    command.option('--transport <name>', NVME_TRANSPORTS.join(', '), choiceOption(NVME_TRANSPORTS), 'tcp'),
+    command.option('--transport <name>', alternatives(NVME_TRANSPORTS), choiceOption(NVME_TRANSPORTS), 'tcp'),
   );
 }
 

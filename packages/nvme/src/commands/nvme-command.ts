@@ -7,6 +7,7 @@ import {
   addNicOptions,
   addPlanOptions,
   addressOption,
+  alternatives,
   type CliIo,
   choiceOption,
   countOption,
@@ -99,7 +100,7 @@ function registerTarget(nvme: Command, io: CliIo): void {
     command,
     new Option(
       '--command-faults <rules>',
-      'I/O commands that fail or are slow, e.g. opcode=write:status=0x281:every=1000 (docs/nvme.md)',
+      'I/O commands that fail or are slow, e.g. opcode=write:status=0x281:every=1000 (packages/nvme/docs/nvme.md)',
     ).argParser(textOption(checkedFaults)),
     ['--fault'],
   ).option('--seed <n>', 'seed for random fault rules', countOption);
@@ -116,7 +117,7 @@ Examples:
     .action(printing(io, runNvmeTarget));
 }
 
-/** A change of a running target, which is a command of its own. */
+/** A change of a running target, which is a separate command. */
 interface Change {
   readonly name: TargetChange['kind'];
   readonly description: string;
@@ -155,9 +156,9 @@ const CHANGES: readonly Change[] = [
     name: 'ana',
     description: 'Set the ANA state of a port of a running target, and notify its hosts.',
     words: [
-      ['<transport>', NVME_TRANSPORTS.join(' or ')],
+      ['<transport>', alternatives(NVME_TRANSPORTS)],
       ['<address>', 'IP address of the port'],
-      ['<state>', Object.keys(ANA_STATES).join(', ')],
+      ['<state>', alternatives(Object.keys(ANA_STATES))],
     ],
     examples: ['rdma 192.0.2.7 inaccessible', 'tcp 192.0.2.7 optimized'],
   },

@@ -1,6 +1,6 @@
 /**
  * Failing is final: it is reported once, by `onFailure`, and from then on nothing is sent or reported. When `close`
- * resolves, the target reaches no memory through this connection any more.
+ * resolves, the target can no longer access memory through this connection.
  */
 
 import type { Completion } from '../capsule.js';

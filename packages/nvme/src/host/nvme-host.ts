@@ -264,7 +264,7 @@ export class NvmeHost {
     };
     const fields = Buffer.alloc(64);
     const out = writeConnect(fields, request);
-    // Over TCP the data of Connect goes in the capsule, whatever the controller announces later.
+    // Over TCP the data of Connect is always in the capsule, independent of later announcements of the controller.
     if (queue.connection.transport === 'tcp') queue.connection.inCapsuleBytes = 8192;
     const fill = (sqe: Buffer) => void fields.copy(sqe, 40, 40);
     const command = { opcode: OP_FABRICS, nsid: FCTYPE.CONNECT, fill, out };

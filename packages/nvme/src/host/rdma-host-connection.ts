@@ -83,7 +83,7 @@ export class RdmaHostConnection implements HostConnection {
     );
   }
 
-  /** Whatever was made goes with the protection domain. */
+  /** All objects that were made close with the protection domain. */
   static async create(init: RdmaHostInit): Promise<RdmaHostConnection> {
     const { pd, entries } = init;
     const maxSendWr = SENDS_OF_COMMAND * entries;

@@ -32,7 +32,7 @@ import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
 import { type NvmeSubsystemOptions, namespaceInit, onePerHost, subsystemInit } from './subsystem-init.js';
 
-/** Where a target server listens, and what it serves. */
+/** Options of a target server: addresses, subsystems and limits. */
 export interface NvmeTargetServerOptions {
   /** At least one. */
   readonly subsystems: readonly NvmeSubsystemOptions[];
@@ -153,9 +153,9 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no
-   * NQN, a fault rule or a secret that is none, ERR_ROCE_CONFLICT for two subsystems of one name, two keys of a host and TLS with RDMA,
-   * ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for an invalid NQN,
+   * fault rule or secret. Rejects with ERR_ROCE_CONFLICT for two subsystems of one name, two keys of a host and TLS
+   * with RDMA. Rejects with ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384, ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
@@ -187,7 +187,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     }
   }
 
-  /** Why hosts of the Linux kernel cannot use its TLS; undefined where they can, and where it has no TLS. */
+  /** Why Linux kernel hosts cannot use its TLS; undefined if they can, and if it has no TLS. */
   get kernelTlsRefusal(): string | undefined {
     return this.#tls?.kernelRefusal;
   }
@@ -200,7 +200,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     return this.#target.counters;
   }
 
-  /** The rules of {@link NvmeTargetServerOptions.faults}, and how often each has struck. */
+  /** The rules of {@link NvmeTargetServerOptions.faults}, and how many commands each has matched. */
   get faults(): readonly CommandFaultCount[] {
     return this.#faults?.counters ?? [];
   }
@@ -390,7 +390,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 }
 
-/** What happened on one namespace. */
+/** Counters of one namespace. */
 export interface NamespaceCounters {
   /** Namespace ID. */
   readonly nsid: number;

@@ -45,11 +45,11 @@ export interface OpenNvmeOptions {
   readonly entries?: number | undefined;
   /** CRC-32C over headers and data of NVMe/TCP. Default true. */
   readonly digests?: boolean | undefined;
-  /** Both sides give up a peer that is silent for so long. Default 5000. */
+  /** Both sides give up a peer that is silent for this many milliseconds. Default 5000. */
   readonly keepAliveMs?: number | undefined;
   /**
-   * Requests wait so long for a target that cannot be reached, and then fail with EIO. Default 600 000; 0: they fail at
-   * once.
+   * Milliseconds that requests wait for an unreachable target before they fail with EIO. Default 600 000; 0: they fail
+   * at once.
    */
   readonly lossTimeoutMs?: number | undefined;
   /** Called with a line of text when the target is lost, has a different namespace, or is back. */
@@ -116,11 +116,11 @@ export function newHostName(): HostName {
 }
 
 /**
- * Connects to a target and opens a namespace. When the connection fails, requests wait for a new one; those in flight
- * are repeated. They never go to a namespace with another UUID, NGUID or EUI64, other blocks or a smaller size. Rejects
- * with ERR_ROCE_CONNECT if the target cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a
- * missing namespace, ERR_ROCE_MALFORMED for a malformed NQN, secret or key, ERR_ROCE_INVALID_ARGUMENT for a TLS key
- * without `hostNqn`, ERR_ROCE_CONFLICT for TLS over RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384,
+ * Opens a namespace. When the connection fails, requests wait for a new one; those in flight are repeated. They never
+ * go to a namespace with another identity or block size, or a smaller size. Rejects with ERR_ROCE_CONNECT if the target
+ * cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a missing namespace. Rejects with
+ * ERR_ROCE_MALFORMED for an invalid NQN, secret or key, ERR_ROCE_INVALID_ARGUMENT for a TLS key without `hostNqn`.
+ * Rejects with ERR_ROCE_CONFLICT for TLS over RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384,
  * ERR_ROCE_UNKNOWN_NAME for an unknown option.
  */
 export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {

@@ -2,7 +2,7 @@ import { ECN_CE } from '../../../packet/ecn.js';
 import { type FaultActionKind, withoutValues } from '../fault-action.js';
 
 export interface MarkCounters {
-  /** Frames a fault rule marked as having met congestion; not part of `tx_ecn_marked`. */
+  /** Frames that a fault rule marked CE; not part of `tx_ecn_marked`. */
   faults_marked: number;
 }
 

@@ -208,7 +208,7 @@ export class NbdClientSession {
     const count = (payload.length - start) / bytes;
     if (pending.type !== wire.CMD_BLOCK_STATUS || count < 1 || !Number.isInteger(count))
       throw broken('it sent invalid extents');
-    if (isExtended && readU32(payload, 4) !== count) throw broken('it sent another number of extents than it says');
+    if (isExtended && readU32(payload, 4) !== count) throw broken('it sent another number of extents than announced');
     if (readU32(payload, 0) !== this.#export.allocationContextId) return;
     if (pending.extents.length > 0) throw broken('the same extents twice');
     for (let at = start; at < payload.length; at += bytes) {
@@ -240,7 +240,7 @@ function textOf(payload: Uint8Array): string {
   return new TextDecoder().decode(payload.subarray(6, 6 + readU16(payload, 4)));
 }
 
-/** A number that is not one of ours is EIO. */
+/** An unknown number is EIO. */
 function errorOf(errno: number, text: string): BlockDeviceError {
   const names = Object.keys(BLOCK_ERRNOS) as BlockErrno[];
   const name = names.find((candidate) => BLOCK_ERRNOS[candidate] === errno) ?? 'EIO';

@@ -9,7 +9,7 @@ import * as wire from './wire.js';
 export interface NbdRequest {
   readonly type: number;
   readonly flags: number;
-  /** Given back with the reply, as it came: the cookie, and from an extended header the offset, too. */
+  /** Returned unchanged with the reply: the cookie, and the offset of an extended header. */
   readonly echo: Uint8Array;
   /** Exact up to 2^53, more than any disk has. */
   readonly offset: number;

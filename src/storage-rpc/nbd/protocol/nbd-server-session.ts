@@ -42,7 +42,7 @@ export class NbdServerSession<E extends NbdExport> {
     return this.#input.length;
   }
 
-  /** Takes bytes, which must not change any more. */
+  /** Takes bytes, which must not change afterwards. */
   push(bytes: Uint8Array): void {
     this.#input.push(bytes);
   }

@@ -28,7 +28,7 @@ export interface NbdAgreement<E extends NbdExport> extends AgreedForm {
  */
 export type TlsPolicy = 'off' | 'optional' | 'required';
 
-/** `starttls`: everything that follows goes over TLS. `close`: send what is there, then disconnect. */
+/** `starttls`: all later bytes are sent over TLS. `close`: send pending bytes, then disconnect. */
 type NegotiationState = 'negotiating' | 'starttls' | 'transmission' | 'close';
 
 export class NbdNegotiation<E extends NbdExport> {

@@ -1,4 +1,4 @@
-/** Replies of the transmission phase: a list of pieces, so that READ data is not copied behind its header. */
+/** Replies of the transmission phase: a list of pieces, so that READ data is not copied after its header. */
 
 import { writeU16, writeU32 } from '../../../core/bytes.js';
 import { BLOCK_ERRNOS, type BlockErrno, type BlockExtent, EXTENTS_MAX } from '../../disk/block-device.js';

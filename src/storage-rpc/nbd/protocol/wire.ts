@@ -62,7 +62,7 @@ export const SEND_DF = 128;
 /** Transmission flag: a flush on one connection holds for all. */
 export const CAN_MULTI_CONN = 256;
 export const SEND_CACHE = 1024;
-/** Transmission flag: WRITE_ZEROES can be told to fail rather than write zeros one by one. */
+/** Transmission flag: WRITE_ZEROES has an option to fail rather than write zeros one by one. */
 export const SEND_FAST_ZERO = 2048;
 export const BLOCK_STATUS_PAYLOAD = 4096;
 

@@ -15,15 +15,15 @@ export interface NbdTlsOptions {
    */
   readonly certificates?: string | undefined;
   /**
-   * A file with a line `USER:KEY` for each client, the key in hexadecimal, 16 to 64 bytes. Clients that have none of
-   * them are refused.
+   * A file with a line `USER:KEY` for each client, the key in hexadecimal, 16 to 64 bytes. Clients without one of these
+   * keys are refused.
    */
   readonly pskFile?: string | undefined;
   /** Clients need a certificate signed by `ca-cert.pem`. Default false: any client may use TLS. */
   readonly verifyPeer?: boolean | undefined;
   /**
-   * `required`: clients without TLS are refused. `optional`: clients may choose, so an attacker on the path may choose
-   * for them. Default `required`.
+   * `required`: clients without TLS are refused. `optional`: clients without TLS are also accepted, so an attacker on
+   * the path can downgrade a client. Default `required`.
    */
   readonly policy?: 'required' | 'optional' | undefined;
 }
@@ -54,11 +54,7 @@ export async function readTlsConfig(options: NbdTlsOptions): Promise<TlsConfig> 
   }
   const read = await readCertificates(certificates, 'server');
   if (verifyPeer && read.ca === undefined) {
-    throw new RoceError(
-      'ERR_ROCE_IO',
-      `there is no ca-cert.pem in ${certificates}`,
-      'it says whose clients are let in',
-    );
+    throw new RoceError('ERR_ROCE_IO', `there is no ca-cert.pem in ${certificates}`, 'it names the accepted clients');
   }
   const peers = { requestCert: verifyPeer, rejectUnauthorized: verifyPeer };
   return { policy, credentials: { ...read, ...peers, minVersion: TLS_VERSION_MIN } };

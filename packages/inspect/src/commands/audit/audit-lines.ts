@@ -45,8 +45,8 @@ export function printRule(output: Output, { id, title, source, severity, audit, 
   output.line(`Source: ${source}`);
   const words = {
     judged: 'judges',
-    measured: 'tells what it saw, without a verdict',
-    active: 'does not judge it',
+    measured: 'reports observations, without a verdict',
+    active: 'does not check it',
   };
   output.line(`Audit ${words[audit]}: ${how}.`);
 }
@@ -57,7 +57,7 @@ function printFindings(output: Output, result: RuleResult, all: readonly Finding
   const { colors } = output;
   const isViolation = verdict === 'violation';
   const count = isViolation ? counted(result.violations, 'time') : counted(result.cannotTell, 'time');
-  const head = `Rule ${result.rule} ${isViolation ? 'broken' : 'cannot be judged'} ${count} (${severity}; ${source}): ${title}`;
+  const head = `Rule ${result.rule} ${isViolation ? 'broken' : 'cannot be checked'} ${count} (${severity}; ${source}): ${title}`;
   output.line(isViolation ? colors.red(head) : colors.yellow(head));
   for (const { packets, flow, text } of findings.slice(0, FINDINGS_SHOWN)) {
     const numbers = [...new Set(packets)];

@@ -18,7 +18,10 @@ export const ruleListOption = textOption((text) => {
   }
   const judged = JUDGED_RULES.filter(({ id }) => ids.has(id)).map(({ id }) => id);
   if (judged.length === 0) {
-    throw new RoceError('ERR_ROCE_MALFORMED', `an audit judges none of the rules ${text} (docs/rules.md)`);
+    throw new RoceError(
+      'ERR_ROCE_MALFORMED',
+      `an audit checks none of the rules ${text} (packages/inspect/docs/rules.md)`,
+    );
   }
   return judged;
 });

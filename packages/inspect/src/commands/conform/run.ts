@@ -111,7 +111,7 @@ async function meet(tester: Tester, { anyService, via }: ConformRunOptions, who:
   if (typeof facts === 'string') {
     const what =
       via === 'agent'
-        ? 'look at what the agent printed'
+        ? 'read the output of the agent'
         : 'start rocev2 conform serve there, or name the port of a service by --port';
     throw new CommandFailure(EXIT_NO_CONNECTION, `${who}: ${facts}; ${what}`);
   }

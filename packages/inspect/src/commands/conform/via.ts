@@ -85,7 +85,7 @@ class AgentSocket implements AgentLink {
     this.#socket.write(`${line}\n`);
     const { value, done } = await this.#lines.next();
     if (done === true) {
-      throw new RoceError('ERR_ROCE_CONNECT', 'the agent is gone', 'look at what it printed, and start it again');
+      throw new RoceError('ERR_ROCE_CONNECT', 'the agent is gone', 'read its output, and start it again');
     }
     return value;
   }

@@ -14,7 +14,7 @@ export function checkPort(answer: PortAnswer): Check {
     return check(
       'port',
       'failed',
-      'ICMP says that nobody has UDP port 4791 there',
+      'ICMP reports that no program has UDP port 4791 there',
       'start an RDMA program there; Linux: rdma link add rxe0 type rxe netdev IF',
     );
   }

@@ -16,7 +16,7 @@ export interface RetrySettings {
 
 /** What the settings come to, in nanoseconds. */
 export interface RetryArithmetic extends RetrySettings {
-  /** The timeout; null: the queue pair waits for ever. */
+  /** The timeout; null: the queue pair waits indefinitely. */
   readonly timeoutNs: number | null;
   /** From the first transmission of a packet to the error, at least: each wait takes T; null: never. */
   readonly shortestNs: number | null;

@@ -12,7 +12,7 @@ import type { RdmaDevice } from 'rocev2/internal/verbs';
 /** A peer that does not answer is given up after 2 s: 4.096 us * 2^17 for an answer, four times. */
 const TIMING = { responseTimeout: 17, packetLifetime: 13, maxRetries: 3 };
 const CONNECT_MS = 5000;
-/** Longest time for one ping: eight transmissions of a packet, at 67 ms each, and as much for the way back. */
+/** Longest time for one ping: eight transmissions of a packet, at 67 ms each, and as much for the return path. */
 const PING_MS = 3000;
 const ROUNDS = 20;
 

@@ -45,7 +45,7 @@ function combined(shape: Shape): TestCase {
   };
 }
 
-/** Acknowledgements of what comes twice are passed over by the READ. */
+/** The READ skips acknowledgements of duplicates. */
 function transfer({ length, place, disturbance }: Shape, mtu: number): Step[] {
   const bytes = length.packets * mtu + length.more;
   const packets = Math.ceil(bytes / mtu);

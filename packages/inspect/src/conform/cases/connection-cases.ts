@@ -53,6 +53,6 @@ export const CONNECTION_CASES: readonly TestCase[] = [
     'cm/stale',
     [97],
     'A REQ names the queue pair of a connection, as after a restart. It is refused by REJ 10, or the old connection ends.',
-    () => [ping(0), ack(0, 1), { do: 'request anew' }, ping(1), silence],
+    () => [ping(0), ack(0, 1), { do: 'request again' }, ping(1), silence],
   ),
 ];

@@ -23,13 +23,13 @@ export const KEY_CASES: readonly TestCase[] = [
     ],
   },
   testCase(
-    'stranger/one-packet',
+    'unknown-peer/one-packet',
     [103],
     'One packet with the right address, queue pair and PSN, and an opcode that is wrong there, ends the connection. A forged one would look the same.',
     ({ mtu }) => [ping(0), ack(0, 1), writeMiddle(1, mtu), refused(1), ping(1), silence],
   ),
   memoryCase(
-    'stranger/key',
+    'unknown-peer/key',
     [104],
     'A key that one connection received works on the next one: keys are of the protection domain.',
     () => [

@@ -29,7 +29,7 @@ export const READ_CASES: readonly TestCase[] = [
     ({ mtu }) => rest(mtu, true),
   ),
   memoryCase(
-    'read/rest-begins-anew',
+    'read/rest-restarts',
     [64],
     'As before, and the answer is a separate message: it begins with FIRST or ONLY.',
     ({ mtu }) => rest(mtu, false),

@@ -27,8 +27,7 @@ import {
 const TIMEOUT_CODE = 14;
 const TIMEOUT_MS = 67.1;
 /**
- * The timer fires between T and 4 T (C9-140); both ends have clocks of their own, and the first copy may have been
- * late.
+ * The timer fires between T and 4 T (C9-140); both ends have separate clocks, and the first copy may have been late.
  */
 const AFTER_TIMEOUT = { notBeforeMs: 0.9 * TIMEOUT_MS - 1, notAfterMs: 4.2 * TIMEOUT_MS + 20 };
 /** Nothing comes, even if a timer runs. */
@@ -84,7 +83,7 @@ function readRest(mtu: number, opcode: number): Step[] {
   ];
 }
 
-/** A quarter of a timeout passes, and what was acknowledged before is acknowledged again. */
+/** A quarter of a timeout passes, and the earlier acknowledgement is repeated. */
 function staleAck(): Step[] {
   return [{ do: 'pause', milliseconds: TIMEOUT_MS / 4 }, acknowledge(-1, 0)];
 }

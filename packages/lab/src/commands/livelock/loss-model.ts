@@ -9,7 +9,7 @@ export function lossModelOf(lossRule: string | undefined): OptionalLossModel | u
   if (limit !== Number.POSITIVE_INFINITY || (ingress !== '*' && ingress !== 'a')) return undefined;
   const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split(/[=,]/);
   if (kind === 'ip-id-lsb') return { kind: 'regular', period: 256 };
-  // Without a direction, the rule counts the acknowledgements, too.
+  // Without a direction, the rule also counts the acknowledgements.
   if (kind === 'every' && ingress === 'a') return { kind: 'regular', period: Number(value) };
   if (kind === 'random') return { kind: 'random', probability: probabilityOf(value) };
   return undefined;

@@ -76,7 +76,7 @@ export const fluidSection: SectionReader = (document) => {
   };
 };
 
-/** Flows that start alike stay alike, so one line stands for a group. */
+/** Flows that start alike stay alike, so one line represents a group. */
 function distinctRates(rates: readonly (readonly number[])[]): { name: string; values: readonly number[] }[] {
   const starts = rates.flatMap((values, i) =>
     i > 0 && values.every((value, at) => value === rates[i - 1][at]) ? [] : [i],

@@ -1,4 +1,4 @@
-/** What `rocev2 wire` prints while it runs: which rules match, and what the audit sees. Bounded in lines a second. */
+/** Output of `rocev2 wire` while it runs: matching rules, and findings of the audit. Bounded in lines per second. */
 
 import type { Output } from '@rocev2/command';
 import { formatNs, NS_PER_S } from 'rocev2/internal/core';

@@ -66,7 +66,7 @@ function ratesOf(unit: string, bits: number): Record<string, number> {
   return Object.fromEntries(Object.entries(prefixes).map(([prefix, factor]) => [`${prefix}${unit}`, factor * bits]));
 }
 
-/** Throws ERR_ROCE_MALFORMED for what is no topology of theirs. */
+/** Throws ERR_ROCE_MALFORMED for a file that is not such a topology. */
 export function parseNs3Topology(text: string): Topology {
   const lines = linesOf(text);
   const header = numbersIn(lines[0] ?? []);
@@ -105,7 +105,7 @@ export function parseNs3Topology(text: string): Topology {
 
 /**
  * The flows, with times from the first start on. `packetBytes`: payload of a packet, where the file counts packets
- * (ns3-rdma: 1000). Throws ERR_ROCE_MALFORMED for what is no file of flows.
+ * (ns3-rdma: 1000). Throws ERR_ROCE_MALFORMED for a file that is not a file of flows.
  */
 export function parseNs3Flows(text: string, format: Ns3FlowFormat, packetBytes = 1000): ListedFlow[] {
   const lines = linesOf(text);

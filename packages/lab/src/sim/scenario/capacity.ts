@@ -8,7 +8,7 @@ export type LinkRates = ReadonlyMap<string, { readonly rateBps: number }>;
 type Residual = Map<string, Map<string, number>>;
 
 export function capacityBps(links: LinkRates, senders: ReadonlySet<string>, receivers: ReadonlySet<string>): number {
-  // What a host receives, it does not send on: its two directions are nodes of their own.
+  // A host does not forward received data: its two directions are separate nodes.
   const sinkOf = (host: string) => `${host} receives`;
   const left: Residual = new Map();
   for (const [name, { rateBps }] of links) {

@@ -1,13 +1,13 @@
 /**
- * When the queue pairs of flows are there: all of them from before the run to its end, or each from shortly before its
- * flow starts until nothing of it is on the way any more. Both give the same packets at the same times. Pairs are made
- * and freed between two steps of the run, where promises can be waited for.
+ * Lifetime of the queue pairs of flows: all of them exist from before the run to its end, or each from shortly before
+ * its flow starts until none of its packets is in flight. Both give the same packets at the same times. Pairs are made
+ * and freed between two steps of the run, where promises can be awaited.
  *
- * A pair may go when its flow has completed, both ends are idle, and no packet of it is under way: as many have arrived
- * as have left. If some were lost, or fault rules make copies, that cannot be told by counting; then it goes when none
- * has left or arrived for the lifetime of a packet (`packet-lifetime.ts`). A packet that comes even later ends the run
- * with an error, because the answer to it would be missing. Where a flow has one end in another part of the network,
- * both logical processes decide by what each tells of its end (`flow-ends.ts`).
+ * A pair is freed when its flow has completed, both ends are idle, and no packet of it is in flight: as many have
+ * arrived as have left. If some were lost, or fault rules make copies, counting does not show this; then it is freed
+ * when no packet has left or arrived for the lifetime of a packet (`packet-lifetime.ts`). A packet that arrives even
+ * later ends the run with an error, because its answer would be missing. If a flow has one end in another part of the
+ * network, both logical processes decide by what each reports of its end (`flow-ends.ts`).
  */
 
 import type { LogicalProcess } from '../logical-process.js';

@@ -1,6 +1,6 @@
 /**
- * The facts of the parts of a run, put together to those of the whole. What a logical process does not own has counted
- * nothing there, so that sums are exact.
+ * The facts of the parts of a run, put together to those of the whole. A logical process counts nothing for objects
+ * that it does not own, so that totals are exact.
  */
 
 import type { Topology } from '../topology.js';

@@ -6,9 +6,9 @@
 import { RoceError } from 'rocev2/internal/core';
 
 /**
- * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a text that is none,
- * ERR_ROCE_UNKNOWN_NAME for a field of what has none, ERR_ROCE_CONFLICT for `nic.cc` where flows have a rate control of
- * their own.
+ * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a malformed
+ * override, ERR_ROCE_UNKNOWN_NAME for an unknown field, ERR_ROCE_CONFLICT for `nic.cc` if flows have their own rate
+ * control.
  */
 export function override(file: unknown, texts: readonly string[]): unknown {
   const copy = structuredClone(file) as Record<string, unknown>;

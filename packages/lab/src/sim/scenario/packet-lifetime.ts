@@ -11,9 +11,9 @@ const FRAME_OVERHEAD_BYTES = 200;
 const DETOUR = 2;
 
 /**
- * A time after which a packet has arrived or is lost: in each switch of the longest way it waits behind all that the
- * memory of the switch (or the queue) can hold, at the rate of the slowest link; and all that twice. It is no bound for
- * what is stopped: by pauses without end, by a `block`, by a fault rule that holds packets back.
+ * A time after which a packet has arrived or is lost. In each switch of the longest path it waits for a full memory (or
+ * queue) at the rate of the slowest link; the result is twice that. It does not bound packets that are stopped by pauses
+ * without end, by a `block`, or by a fault rule that holds packets back.
  */
 export function packetLifetimeNs({ switch: config, nic, pipelines }: Scenario, topology: Topology): number {
   const { buffer, queuePackets = QUEUE_PACKETS } = config;

@@ -7,7 +7,7 @@ import type { SimSwitch } from '../sim-switch.js';
 import { Samples } from '../statistics.js';
 import type { Flow } from './flow.js';
 
-/** Queues are sampled so often in a run, or once a microsecond if that is rarer. */
+/** Samples of queues in a run, or one per microsecond if that is fewer. */
 const QUEUE_SAMPLES = 20_000;
 const QUEUE_INTERVAL_MIN_NS = 1_000;
 

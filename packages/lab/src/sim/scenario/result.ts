@@ -50,7 +50,7 @@ export interface QueueResult {
   readonly utilization: number;
 }
 
-/** The shared packet memory of a switch: its size, and what was in use at most at any time of the run. */
+/** The shared packet memory of a switch: its size, and the maximum in use during the run. */
 export interface BufferResult {
   /** Name of the switch. */
   readonly switch: string;
@@ -104,7 +104,7 @@ export interface SlowdownResult {
 export interface Summary {
   /** All flows without end together; without such flows all bytes from the first start to the last completion. */
   readonly goodputBps: number;
-  /** Goodput over what payload alone can have of the links between the senders and the receivers, at most 1. */
+  /** Goodput over the payload capacity of the links between the senders and the receivers, at most 1. */
   readonly efficiency: number;
   /** Of the goodput of flows without end, or of all. */
   readonly jain: number;
@@ -134,13 +134,13 @@ export interface Summary {
   readonly smallCompletions: CompletionResult;
 }
 
-/** What became of one assertion of the scenario. */
+/** Result of one assertion of the scenario. */
 export interface AssertionResult {
-  /** As the scenario calls it. */
+  /** Its name in the scenario. */
   readonly name: string;
   /** Whether it held. */
   readonly ok: boolean;
-  /** The value found, and what was asked for. */
+  /** The value found, and the expected one. */
   readonly detail: string;
 }
 
@@ -164,7 +164,7 @@ export interface ScenarioResult {
   readonly scenario: string;
   /** What it shows, in a line. */
   readonly title: string;
-  /** The seed of all streams of chance; the same seed gives the same `traceHash`. */
+  /** The seed of all random streams; the same seed gives the same `traceHash`. */
   readonly seed: number;
   /** Fingerprint of every packet sent and received, in hexadecimal. */
   readonly traceHash: string;

@@ -1,7 +1,7 @@
 import type { SimStation } from '../sim-station.js';
 import type { ControlSample } from './control-samples.js';
 
-/** Who looks at the cable of a host. */
+/** An observer of the cable of a host. */
 export interface FrameObserver {
   /** Name of the host. */
   readonly host: string;
@@ -16,7 +16,7 @@ export interface StationObserver {
 
 /** Interaction of a run with its caller. */
 export interface RunOptions {
-  /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
+  /** Called from time to time with the share of virtual time that has passed; returning false ends the run there. */
   readonly onProgress?: ((done: number) => boolean | Promise<boolean>) | undefined;
   /**
    * Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid
@@ -28,7 +28,7 @@ export interface RunOptions {
    * not affect the run.
    */
   readonly onControl?: ((sample: ControlSample) => void) | undefined;
-  /** Real time in nanoseconds, to say how fast the run was. Default: it took no time. */
+  /** Real time in nanoseconds, to report the speed of the run. Default: always 0. */
   readonly realNowNs?: (() => number) | undefined;
 }
 

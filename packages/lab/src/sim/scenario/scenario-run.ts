@@ -152,8 +152,8 @@ export class ScenarioRun {
   }
 
   /**
-   * Makes the queue pairs that are needed up to `untilNs`, and frees those that are not needed any more. Other logical
-   * processes have told of their ends since the last step.
+   * Makes the queue pairs that are needed up to `untilNs`, and frees those that are no longer needed. Other logical
+   * processes have announced theirs since the last step.
    */
   async connectUntil(untilNs: number): Promise<void> {
     if (this.scenario.queuePairs === 'at-start') return;

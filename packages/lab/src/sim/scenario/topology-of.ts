@@ -62,5 +62,9 @@ function checked(topology: Topology): Topology {
 }
 
 function malformed(what: string): RoceError {
-  return new RoceError('ERR_ROCE_MALFORMED', `topology: ${what}`, 'docs/scenarios.md describes topologies');
+  return new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `topology: ${what}`,
+    'packages/lab/docs/scenarios.md describes topologies',
+  );
 }

@@ -3,7 +3,7 @@
 import type { ScenarioFile } from '../scenario/schema.js';
 
 const RED = { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 } as const;
-/** Every packet behind 100 KB is marked, so that marks come in bunches. */
+/** Every packet after 100 KB is marked, so that marks come in bunches. */
 const STEP = { kind: 'red', kminBytes: 100_000, kmaxBytes: 100_001, pmax: 1 } as const;
 const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
 
@@ -14,7 +14,7 @@ function preset(generation: Generation) {
   return { name: 'dcqcn', preset: `azure-${generation}` } as const;
 }
 
-/** Gen1 NICs keep the contexts of few queue pairs at hand; how many, and what a miss costs, is not published. */
+/** Gen1 NICs keep the contexts of few queue pairs at hand; their number, and the cost of a miss, are not published. */
 const GEN1_PIPELINE = { contexts: 4, hit: '50ns', miss: '400ns', buffer: '512KiB' } as const;
 
 function generations(sender: Generation, receiver: Generation, ...expected: readonly Assertion[]): ScenarioFile {

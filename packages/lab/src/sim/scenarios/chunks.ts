@@ -32,7 +32,7 @@ export const CHUNK_SCENARIOS: readonly ScenarioFile[] = [
     min: 1,
   }),
   incast('chunks-on', 'in chunks of 64 KiB, one at a time', '64KiB', 1, {
-    name: 'nobody is paused',
+    name: 'no port is paused',
     value: 'summary.pauseFrames',
     max: 0,
   }),

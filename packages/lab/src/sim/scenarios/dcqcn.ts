@@ -108,7 +108,7 @@ function pausesOnly(flows: number): ScenarioFile {
   };
 }
 
-/** A PI controller instead of RED: the queue stays at its reference whatever the number of flows. */
+/** A PI controller instead of RED: the queue stays at its reference for any number of flows. */
 function integralMarking(flows: number): ScenarioFile {
   const { hosts, from, to } = senders(flows);
   return {

@@ -150,8 +150,8 @@ function clos(): ScenarioFile {
 
 /**
  * A host whose loopback traffic takes half of the lanes between NIC and memory: what comes from the network is taken in
- * at half of its rate. The NIC has no marks of its own: it requests pauses, and only what waits in the switch is
- * marked. No pause is long enough for the watchdog.
+ * at half of its rate. The NIC does not mark: it requests pauses, and only packets that wait in the switch are marked.
+ * No pause is long enough for the watchdog.
  */
 function loopback(name: string, title: string, perPacket: string, assertions: Assertion[]): ScenarioFile {
   return {
@@ -274,10 +274,10 @@ export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
   ]),
   slowReceiver('slow-receiver-buffer', 'A slow receiver, and a switch that may take more of its memory', 1, 1 / 4, [
     { name: 'its switch is paused', value: 'queues[s1>h4].receivedPauseFrames', min: 1 },
-    { name: 'and pauses nobody', value: 'queues[s0>s1].receivedPauseFrames', max: 0 },
+    { name: 'and pauses no port', value: 'queues[s0>s1].receivedPauseFrames', max: 0 },
   ]),
   slowReceiver('slow-receiver-pages', 'The same receiver with larger pages: its cache has all of them', 64, 1 / 64, [
-    { name: 'nobody is paused', value: 'summary.pauseFrames', max: 0 },
+    { name: 'no port is paused', value: 'summary.pauseFrames', max: 0 },
   ]),
   threshold('alpha-1-16', 'Incasts of eight and small messages: threshold 1/16', 1 / 16, {
     name: 'pauses are few',
@@ -301,7 +301,7 @@ export const INCIDENT_SCENARIOS: readonly ScenarioFile[] = [
     ],
   ),
   loopback('loopback-off', 'The same without loopback', '50ns', [
-    { name: 'nobody is paused', value: 'summary.pauseFrames', max: 0 },
+    { name: 'no port is paused', value: 'summary.pauseFrames', max: 0 },
     { name: 'the link is used', value: 'summary.efficiency', min: 0.97 },
   ]),
   macsec(),

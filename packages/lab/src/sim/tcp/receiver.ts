@@ -1,5 +1,5 @@
 /**
- * The receiver of a TCP connection: keeps what comes out of order, and tracks the next expected byte (RFC 9293
+ * The receiver of a TCP connection: stores data that arrives out of order, and tracks the next expected byte (RFC 9293
  * §3.10.7.4).
  */
 export class TcpReceiver {

@@ -18,7 +18,10 @@ import { newRingMemory } from './frame-ring.js';
 import { abort, newMeetingMemory } from './meeting.js';
 import type { LogicalProcessMessage, LogicalProcessTask, LogicalProcessWork } from './process-thread.js';
 
-/** Of all rings that a logical process reads. What cuts a network in two carries less in a window of a microsecond. */
+/**
+ * Of all rings that a logical process reads. Links between two parts of a network carry less in a window of a
+ * microsecond.
+ */
 const RING_BYTES = 16 * 2 ** 20;
 
 interface CoresOptions {

@@ -61,7 +61,7 @@ export interface Figure {
   run(lab: FigureLab): Promise<FigureRun>;
 }
 
-/** It belongs to the method, not to the figure: no figure has one of its own. */
+/** It belongs to the method, not to a figure. */
 export function toleranceOf({ by }: Pick<Figure, 'by'>): number {
   return by === 'fluid' ? FLUID_TOLERANCE : PACKET_TOLERANCE;
 }
