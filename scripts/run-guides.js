@@ -105,7 +105,9 @@ async function runDocument(file, text) {
         });
       }
     };
-    const shell = startShell(scriptOf(steps.map(({ command }) => command)), folder);
+    // A server runs as long as its page takes.
+    const limitMs = marks.includes('server') ? undefined : BLOCK_LIMIT_MS;
+    const shell = startShell(scriptOf(steps.map(({ command }) => command)), folder, limitMs);
     if (!marks.includes('server')) {
       keep(await shell.ended);
       continue;
@@ -139,8 +141,9 @@ function scriptOf(commands) {
 /**
  * @param {string} script
  * @param {string} folder
+ * @param {number} [limitMs]
  */
-function startShell(script, folder) {
+function startShell(script, folder, limitMs) {
   const child = spawn('bash', ['-c', script], {
     cwd: folder,
     env: { ...process.env, PATH: `${bin}:${process.env['PATH']}`, NO_COLOR: '1', HOME: folder },
@@ -168,16 +171,17 @@ function startShell(script, folder) {
   let isLate = false;
   // Job control gives each command a process group: its children are those of the shell.
   const interrupt = () => spawn('pkill', ['-INT', '-P', String(child.pid)]);
-  const limit = setTimeout(() => {
+  const late = () => {
     isLate = true;
     interrupt();
-  }, BLOCK_LIMIT_MS);
+  };
+  const limit = limitMs === undefined ? undefined : setTimeout(late, limitMs);
   /** @type {Promise<Ended>} */
   const ended = new Promise((resolve) =>
     child.on('close', (code) => {
       clearTimeout(limit);
       const failed = isLate
-        ? `not done after ${BLOCK_LIMIT_MS / 1000} s`
+        ? `not done after ${(limitMs ?? 0) / 1000} s`
         : code === 97
           ? 'a command failed'
           : undefined;
