@@ -1,3 +1,4 @@
+import { checkObject, checkText } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { BlockDevice } from './disk/block-device.js';
 import { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
@@ -18,6 +19,8 @@ export async function openBackend(
   sizeBytes: number | undefined,
   options: FileBackendOptions = {},
 ): Promise<BlockDevice> {
+  checkText('the backend', spec);
+  checkObject('the options of openBackend', options, 'an object');
   if (spec.startsWith('file:') && spec.length > 'file:'.length) {
     return FileDevice.open({
       ...options,

@@ -7,6 +7,7 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import PQueue from 'p-queue';
+import { checkKind, checkObject, ifGiven } from '../../core/arguments.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
 import { punchHole, systemLife as systemBootId } from '../../driver/file-calls.js';
 import { BlockChecksums } from './block-checksums.js';
@@ -130,6 +131,10 @@ export class FileDevice implements BlockDevice {
    * exists, ERR_ROCE_UNSUPPORTED for a newer format, ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
    */
   static async open(options: FileDeviceOptions): Promise<FileDevice> {
+    checkObject('the options of FileDevice.open', options, 'an object');
+    const { path, sizeBytes } = options;
+    checkKind('path', path, typeof path === 'string' && path !== '', 'a path');
+    ifGiven(sizeBytes, (value) => checkKind('sizeBytes', value, typeof value === 'number', 'a number of bytes'));
     const writeVerifier = await systemBootId();
     const files = await openFiles(options);
     const { data, sums, header } = files;

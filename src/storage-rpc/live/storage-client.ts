@@ -188,6 +188,7 @@ export class StorageClient implements AsyncDisposable {
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
+    checkWhole('port', options.port, 0, 65_535);
     flowTerms(options);
     offerCrc32c();
     const {

@@ -2,7 +2,7 @@ import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { type ChannelSecurity, channelSecurity } from '../../cm/secure-channel.js';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkKind, checkOptions, type OptionNames } from '../../core/arguments.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -68,6 +68,7 @@ export class SuEndpoint implements AsyncDisposable {
    * Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
+    checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
     flowTerms(options);
     offerCrc32c();

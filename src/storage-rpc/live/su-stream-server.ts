@@ -7,7 +7,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { peerAddress } from '../../cm/tcp-address.js';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkOptions, checkText, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
@@ -79,6 +79,8 @@ export class SuStreamServer implements AsyncDisposable {
    */
   static async open(options: SuStreamServerOptions): Promise<SuStreamServer> {
     checkOptions('SuStreamServer.open', options, OPTIONS);
+    checkText('host', options.host);
+    checkWhole('port', options.port, 0, 65_535);
     checkStreamTerms(options);
     offerCrc32c();
     const { host, port } = options;

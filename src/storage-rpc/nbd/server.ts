@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { peerAddress } from '../../cm/tcp-address.js';
-import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { checkObject, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { FairQueue } from '../../core/fair-queue.js';
@@ -136,6 +136,8 @@ export class NbdServer implements AsyncDisposable {
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
+    checkObject('listen', options.listen, '{ host, port } or { path }');
+    checkObject('device', options.device, 'a BlockDevice');
     const server = new NbdServer(options, options.tls && (await readTlsConfig(options.tls)));
     try {
       await listenOn(server.#server, options.listen);

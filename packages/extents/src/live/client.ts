@@ -310,6 +310,7 @@ export class ExtentsClient implements AsyncDisposable {
 /** Opens the streams of a cluster. Rejects with ERR_ROCE_CONNECT if there is no manager. */
 export async function openExtents(options: OpenExtentsOptions): Promise<ExtentsClient> {
   checkOptions('openExtents', options, OPTIONS);
+  checkKind('device', options.device, typeof options.device?.createPd === 'function', 'a device of openDevice()');
   offerCrc32c();
   checkKind('manager', options.manager, typeof options.manager === 'string', 'HOST:PORT');
   checkTransport(options.transport);

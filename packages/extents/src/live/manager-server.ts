@@ -147,6 +147,7 @@ type Common = Omit<ManagerParts, 'metadata' | 'confirmLead' | 'managers'>;
  */
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
+  checkKind('device', options.device, typeof options.device?.createPd === 'function', 'a device of openDevice()');
   const { device, folder, etcd, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
   const { codeAfterMs = MANAGER_TIMING.codeAfterMs, transport, etcdAccess: access = {}, trustMetadata } = options;
   const { recover } = options;

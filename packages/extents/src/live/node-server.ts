@@ -156,6 +156,7 @@ export class NodeServer implements AsyncDisposable {
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);
+  checkKind('device', options.device, typeof options.device?.createPd === 'function', 'a device of openDevice()');
   offerCrc32c();
   const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
   const { transport, journal, journalBytes = JOURNAL_BYTES } = options;

@@ -4,6 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { type CmListener, type CmRequest, ConnectionManager, peerAddress } from 'rocev2/internal/cm';
 import {
   ConnectionLimiter,
+  checkKind,
   checkOptions,
   NS_PER_S,
   type OptionNames,
@@ -159,6 +160,7 @@ export class NvmeTargetServer implements AsyncDisposable {
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
+    checkKind('subsystems', options.subsystems, Array.isArray(options.subsystems), 'a list of subsystems');
     offerCrc32c();
     const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax, tlsKeys } = options;
     if (tlsKeys !== undefined && devices.length > 0) {
