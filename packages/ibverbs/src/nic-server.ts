@@ -34,6 +34,7 @@ export class NicServer {
   readonly #programs = new Map<number, Program>();
   readonly #sockets = new Set<Socket>();
   readonly #path: string;
+  #waiting: Array<() => void> = [];
   #nextChannel = 1;
 
   /** Opens the device and listens at `path`, in a folder that only this user can enter. */
@@ -65,6 +66,11 @@ export class NicServer {
   /** Contexts that are open. */
   get programs(): number {
     return this.#programs.size;
+  }
+
+  /** Resolves when no program uses the NIC. */
+  async idle(): Promise<void> {
+    while (this.#programs.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** Objects of all programs. */
@@ -169,9 +175,15 @@ export class NicServer {
     message.set(5, process.pid);
   }
 
+  #forget(token: number): void {
+    this.#programs.delete(token);
+    if (this.#programs.size > 0) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
   #openContext(socket: Socket, message: NicMessage, pid: number): (message: NicMessage) => void {
     const token = randomInt(1, TOKEN_MAX);
-    const program = new Program(this.#nic, pid, () => this.#programs.delete(token));
+    const program = new Program(this.#nic, pid, () => this.#forget(token));
     this.#programs.set(token, program);
     socket.once('close', () => void program.end());
     message.set(0, token);

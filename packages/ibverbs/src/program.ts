@@ -17,7 +17,7 @@ import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { DoorbellWatcher } from './doorbell-watcher.js';
 import * as op from './messages.js';
 import { ProcessMemory } from './process-memory.js';
-import { openRing, type RingPlace, type SharedSegment } from './shared-ring.js';
+import { type OfferedRing, openRing, type SharedSegment } from './shared-ring.js';
 
 const OBJECTS_MAX = 1 << 17;
 const RING_BYTES_MAX = 4 * 2 ** 30;
@@ -401,7 +401,7 @@ export class Program {
     throw new RoceError('ERR_ROCE_NOT_FOUND', `process ${this.pid} has no ${kind} ${handle}`);
   }
 
-  #openRings(...rings: readonly RingPlace[]): SharedSegment[] {
+  #openRings(...rings: readonly OfferedRing[]): SharedSegment[] {
     const segments: SharedSegment[] = [];
     try {
       for (const place of rings) {

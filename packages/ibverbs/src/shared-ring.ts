@@ -12,13 +12,13 @@ const DEPTH_WORD = 3;
 const STRIDE_WORD = 4;
 
 /** Descriptor in the program, size, and the smallest possible element in bytes. */
-export type RingPlace = readonly [fd: number, bytes: number, strideMin: number];
+export type OfferedRing = readonly [fd: number, bytes: number, strideMin: number];
 
 /** Opens the ring behind a descriptor of a process. Throws ERR_ROCE_INVALID_ARGUMENT for anything else. */
 export function openRing(
   { Segment }: SharedMemoryPorts,
   pid: number,
-  [fd, bytes, strideMin]: RingPlace,
+  [fd, bytes, strideMin]: OfferedRing,
 ): SharedSegment {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `no shared memory: ${lib}`);

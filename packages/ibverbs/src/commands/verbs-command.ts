@@ -3,7 +3,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   addFaultsOption,
   addressOption,
@@ -22,7 +21,6 @@ import { shimLibrary } from '../library.js';
 import { NicServer } from '../nic-server.js';
 import { isServed, socketPath } from '../socket-folder.js';
 
-const POLL_MS = 50;
 const SIGNAL_EXIT_BASE = 128;
 const SIGNAL_NUMBERS: Partial<Record<NodeJS.Signals, number>> = {
   SIGHUP: 1,
@@ -113,9 +111,8 @@ async function runProgram(words: readonly string[], options: VerbsOptions, outpu
     });
     const interrupted = untilInterrupted(output.io.interrupted).then(() => child.kill('SIGTERM'));
     const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
-    void interrupted;
     // Other programs may have come to this NIC.
-    while (server !== undefined && server.programs > 0 && !output.io.interrupted.aborted) await delay(POLL_MS);
+    await Promise.race([server?.idle(), interrupted]);
     const exitCode = signal === null ? code! : SIGNAL_EXIT_BASE + (SIGNAL_NUMBERS[signal] ?? 0);
     if (exitCode !== 0) throw new CommandFailure(exitCode, signal === null ? '' : `${words[0]} was ended by ${signal}`);
   } finally {
