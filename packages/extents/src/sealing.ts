@@ -37,11 +37,11 @@ export interface SealingManager extends ManagerState {
  * The length to seal at. Replicas shorter than the length that the owner, or a record of any replica, shows as committed
  * have lost data and do not count. Of the rest:
  *
- * - The owner reports the acknowledged length, which all of them have: the smallest length is right.
  * - Those of nodes that have run since the extent was opened have all acknowledged records: the smallest length of
  *   these is right.
- * - Those that were read from disks after a crash may be older copies: only the longest of all of them is right. While
- *   a node is silent, or if one replica is left, an acknowledged record may be missing, and the operator decides.
+ * - Those that were read from disks after a crash may be older copies: only the longest of all of them is right. If the
+ *   owner does not say what was acknowledged, and a node is silent or one replica is left, an acknowledged record may
+ *   be missing, and the operator decides.
  */
 export function sealedLength({ replicas, acked, silent, isAccepted = false }: SealCandidates): SealDecision {
   const decided = replicas.find(({ sealed }) => sealed !== undefined)?.sealed;
@@ -49,9 +49,10 @@ export function sealedLength({ replicas, acked, silent, isAccepted = false }: Se
   const onAll = Math.max(acked ?? 0, ...replicas.map(({ committed }) => committed));
   const whole = replicas.filter(({ length }) => length >= onAll);
   if (whole.length === 0) return { length: undefined, reason: nobodyHas(onAll, silent) };
-  const certain = acked === undefined ? whole.filter(({ restarts }) => restarts === 0) : whole;
+  const certain = whole.filter(({ restarts }) => restarts === 0);
   if (certain.length > 0) return { length: Math.min(...certain.map(({ length }) => length)) };
   const length = Math.max(...whole.map((replica) => replica.length));
+  if (acked !== undefined) return { length };
   if (isAccepted) return { length, isFromDisks: true };
   const answered = replicas.map(({ node }) => node);
   if (silent.length > 0)

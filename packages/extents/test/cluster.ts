@@ -123,6 +123,8 @@ export class Cluster {
   terms = 0;
   /** Starts of nodes that were refused for their journal. */
   refusedJournals = 0;
+  /** Machines whose disks have been emptied. */
+  readonly emptied = new Set<Machine>();
   /** The primary believes that the last secondary has the record: acknowledged after two of three. */
   believesLastSecondary = false;
   /** Lengths that replicas which had lost nothing gave when they were fenced, by extent and epoch. */
@@ -133,7 +135,8 @@ export class Cluster {
   believesJournals = false;
   /** Files of extents are not synced before their journal is used again. */
   believesExtentFiles = false;
-  readonly code: CodeName | undefined;
+  /** A manager that starts codes with it. */
+  code: CodeName | undefined;
   readonly #journalBytes: number | undefined;
   readonly #searchMs: number;
   readonly #keepDeletedMs: number;
@@ -366,7 +369,9 @@ export class Cluster {
   }
 
   /** Everything that a machine keeps is gone. */
-  emptyDisks({ disk, journal }: Machine): void {
+  emptyDisks(machine: Machine): void {
+    const { disk, journal } = machine;
+    this.emptied.add(machine);
     disk.empty();
     emptyJournal(journal, this.#journalBytes ?? 0);
   }

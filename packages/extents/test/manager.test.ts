@@ -27,8 +27,8 @@ describe('the length of a seal', () => {
     expect(lengthOf([replica(1, 0, 1), replica(2, 20, 1), replica(3, 30, 1, 20)])).toBe(30);
   });
 
-  it('is the smallest that has what the owner says to be acknowledged, on whatever disk', () => {
-    expect(lengthOf([replica(1, 30, 1), replica(2, 20, 1)], { acked: 20, silent: [3] })).toBe(20);
+  it('is the longest that has what the owner says to be acknowledged, of replicas read from disks', () => {
+    expect(lengthOf([replica(1, 30, 1), replica(2, 20, 1)], { acked: 20, silent: [3] })).toBe(30);
     expect(lengthOf([replica(1, 10)], { acked: 20 })).toBeUndefined();
   });
 

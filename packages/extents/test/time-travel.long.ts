@@ -1,40 +1,67 @@
-/** All histories of at most five steps, with every earlier state of every folder; pairs and starting orders by seed. */
+/**
+ * All histories of at most five steps, with every earlier state of every folder; pairs and starting orders by seed.
+ * TIME_TRAVEL_PAIRS=12 runs so many pairs of each history, also with journals, with codes and with owners that return.
+ */
 
+import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { randomInt, SeededRandom } from '../../../src/core/random.js';
 import { ROUND, ROUNDS } from '../../../test/support/rounds.js';
-import { histories, replacementsOf, runHistory, travel } from './time-travel.js';
+import { type History, histories, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
 
 const CHUNK = 20;
-const PAIRS_A_HISTORY = 2;
+const PAIRS_TEXT = process.env['TIME_TRAVEL_PAIRS'];
+const PAIRS_A_HISTORY = Number(PAIRS_TEXT ?? 2);
+const IS_FULL = PAIRS_TEXT !== undefined;
+
 const all = histories(5).filter((_, k) => ROUND === undefined || k % ROUNDS === ROUND);
-const chunks = Array.from({ length: Math.ceil(all.length / CHUNK) }, (_, k) => all.slice(k * CHUNK, (k + 1) * CHUNK));
+const plain = all.filter((steps) => !steps.includes('code'));
+const CODED: Step[] = ['open', 'append', 'ack', 'seal', 'code'];
+const codedHistories: Step[][] = [CODED, [...CODED, 'copy'], [...CODED, 'open'], [...CODED, 'open', 'trim']];
+const coding = IS_FULL ? codedHistories : [];
+const journaled = IS_FULL ? plain : [];
+const statesOf = (history: History) => replacementsOf(history).filter(({ folder }) => IS_FULL || folder !== 'owner');
+
+function chunks(some: readonly Step[][]) {
+  return Array.from({ length: Math.ceil(some.length / CHUNK) }, (_, k) => ({
+    k,
+    some: some.slice(k * CHUNK, (k + 1) * CHUNK),
+  }));
+}
+
+async function replaceOne(history: History): Promise<void> {
+  for (const one of statesOf(history))
+    expect(await travel(history, [one]), `${history.steps} ${JSON.stringify(one)}`).toEqual([]);
+}
+
+async function replaceTwo(history: History, seed: number): Promise<void> {
+  const random = new SeededRandom(seed).stream('pairs');
+  const states = statesOf(history);
+  for (let pair = 0; pair < PAIRS_A_HISTORY; pair++) {
+    const first = states[randomInt(random, 0, states.length - 1)];
+    const others = states.filter(({ folder }) => folder !== first?.folder);
+    if (first === undefined || others.length === 0) continue;
+    const replaced = [first, others[randomInt(random, 0, others.length - 1)]];
+    const order = history.moments[0].disks.map((_, k) => k).sort(() => randomInt(random, 0, 1) - 0.5);
+    const problems = await travel(history, replaced, order);
+    expect(problems, `${history.steps} ${JSON.stringify({ replaced, order })}`).toEqual([]);
+  }
+}
 
 describe('folders that come back as they once were', () => {
-  it.each(chunks.map((some, k) => ({ k, some })))('one of them, histories $k', async ({ some }) => {
-    for (const steps of some) {
-      const history = await runHistory(steps);
-      for (const one of replacementsOf(history))
-        expect(await travel(history, [one]), `${steps} ${JSON.stringify(one)}`).toEqual([]);
-    }
+  it.each(chunks(plain))('one of them, histories $k', async ({ some }) => {
+    for (const steps of some) await replaceOne(await runHistory(steps));
   });
 
-  it.each(chunks.map((some, k) => ({ k, some })))(
-    'two of them in any starting order, histories $k',
-    async ({ k, some }) => {
-      const random = new SeededRandom(1 + k).stream('pairs');
-      for (const steps of some) {
-        const history = await runHistory(steps);
-        const states = replacementsOf(history);
-        for (let pair = 0; pair < PAIRS_A_HISTORY; pair++) {
-          const first = states[randomInt(random, 0, states.length - 1)];
-          const others = states.filter(({ folder }) => folder !== first?.folder);
-          if (first === undefined || others.length === 0) continue;
-          const replaced = [first, others[randomInt(random, 0, others.length - 1)]];
-          const order = [0, 1, 2, 3].sort(() => randomInt(random, 0, 1) - 0.5);
-          expect(await travel(history, replaced, order), `${steps} ${JSON.stringify({ replaced, order })}`).toEqual([]);
-        }
-      }
-    },
-  );
+  it.each(chunks(journaled))('one of them with journals, histories $k', async ({ some }) => {
+    for (const steps of some) await replaceOne(await runHistory(steps, true));
+  });
+
+  it.each(chunks(coding))('one of them with codes, histories $k', async ({ some }) => {
+    for (const steps of some) await replaceOne(await runHistory(steps));
+  });
+
+  it.each(chunks([...plain, ...coding]))('two of them in any starting order, histories $k', async ({ k, some }) => {
+    for (const [n, steps] of some.entries()) await replaceTwo(await runHistory(steps), 1 + k * CHUNK + n);
+  });
 });

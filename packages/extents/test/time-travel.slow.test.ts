@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ExtentStore } from '../src/extent-store.js';
 import { MetadataCheck } from '../src/metadata-check.js';
+import { Replica } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
 import { type History, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
 
@@ -40,5 +41,38 @@ describe('a folder that comes back as it once was', () => {
     vi.spyOn(MetadataCheck.prototype, 'isVerified', 'get').mockReturnValue(true);
     vi.spyOn(ExtentStore.prototype, 'noteVersion').mockResolvedValue();
     expect(await problemsOf(await runHistory(STEPS))).not.toEqual([]);
+  });
+
+  it('loses some where a replica that was read from a disk counts as one that has run', async () => {
+    const { fence } = Replica.prototype;
+    vi.spyOn(Replica.prototype, 'fence').mockImplementation(async function (this: Replica, epoch) {
+      return { ...(await fence.call(this, epoch)), restarts: 0 };
+    });
+    expect(await problemsOf(await runHistory(STEPS))).not.toEqual([]);
+  });
+
+  it('has extents deleted for good where nothing stays in quarantine and versions are not compared', async () => {
+    vi.spyOn(MetadataCheck.prototype, 'hear').mockImplementation(() => {});
+    vi.spyOn(MetadataCheck.prototype, 'isVerified', 'get').mockReturnValue(true);
+    vi.spyOn(ExtentStore.prototype, 'noteVersion').mockResolvedValue();
+    vi.spyOn(ExtentStore.prototype, 'remove').mockImplementation(function (this: ExtentStore, extent) {
+      return this.removeSpare(extent);
+    });
+    expect((await problemsOf(await runHistory(STEPS))).join()).toMatch(/was deleted/);
+  });
+
+  it('is refused, and accepted where folders have no marks', async () => {
+    const refusedDisks = async () => {
+      const spy = vi.spyOn(StreamManager.prototype, 'handle');
+      const history = await runHistory(['open', 'append', 'ack', 'copy', 'checkpoint']);
+      for (const one of replacementsOf(history).filter(({ folder }) => folder.startsWith('node')))
+        await travel(history, [one]);
+      const managers = new Set(spy.mock.contexts as StreamManager[]);
+      return [...managers].reduce((sum, { counters }) => sum + counters.refusedDisks, 0);
+    };
+    expect(await refusedDisks()).toBeGreaterThan(0);
+    vi.restoreAllMocks();
+    vi.spyOn(ExtentStore.prototype, 'setMark').mockResolvedValue();
+    expect(await refusedDisks()).toBe(0);
   });
 });

@@ -1,22 +1,32 @@
 /**
- * Histories of a cluster in virtual time, whose folders come back as they once were: the metadata of the manager, and
- * the folders of nodes. Afterwards every acknowledged record is read, or its read waits.
+ * Histories of a cluster in virtual time, whose folders come back as they once were: the metadata of the manager, the
+ * folders of nodes and their journals, and the memory of the owner. Afterwards every acknowledged record is read, or its
+ * read waits.
  */
 
 import { until } from '../../../test/support/virtual-time.js';
 import type { ExtentPlace } from '../src/messages.js';
 import type { MetadataEntry } from '../src/metadata.js';
 import { REPLICAS } from '../src/metadata-schema.js';
-import { dataIn } from '../src/record.js';
-import type { StreamWriter } from '../src/stream-writer.js';
+import { dataIn, encodeRecord, recordBytes } from '../src/record.js';
+import type { Location, StreamWriter } from '../src/stream-writer.js';
 import { Cluster, TIMING } from './cluster.js';
 
-/** `copy`: a node with a replica is killed, its replicas are copied, and it comes back. `checkpoint`: nodes report. */
-export const STEPS = ['open', 'append', 'ack', 'seal', 'copy', 'trim', 'checkpoint'] as const;
+/**
+ * `copy`: a node with a replica is killed, its replicas are copied, and it comes back. `code`: sealed extents are coded.
+ * `checkpoint`: nodes report.
+ */
+export const STEPS = ['open', 'append', 'ack', 'seal', 'copy', 'code', 'trim', 'checkpoint'] as const;
 export type Step = (typeof STEPS)[number];
 
 const STREAM = 's';
 const NODES = 4;
+const CODE = 'rs-6-3';
+const CODING_NODES = 10;
+/** Short extents are not coded. */
+const PADDING = ' '.repeat(40_000);
+const JOURNAL_BYTES = 256 << 10;
+const READS_MAX = 5;
 const REPAIR_MS = TIMING.downMs + 8 * TIMING.reportMs;
 
 /** All histories of at most so many steps, without those whose last step has nothing to do. */
@@ -49,6 +59,8 @@ function canFollow(steps: readonly Step[], next: Step): boolean {
       return isOwned;
     case 'copy':
       return steps.includes('ack') && steps.at(-1) !== 'copy';
+    case 'code':
+      return isSealed && !steps.includes('code') && !isOwned;
     case 'trim':
       return isOwned && isSealed && !steps.includes('trim');
     default:
@@ -56,41 +68,64 @@ function canFollow(steps: readonly Step[], next: Step): boolean {
   }
 }
 
-/** Every folder of the cluster at one moment: the metadata, and the disks of the nodes. */
+/** What an owner knows. */
+interface OwnerState {
+  readonly epoch: number;
+  readonly extent: ExtentPlace | undefined;
+  /** Bytes that it knows to be acknowledged. */
+  readonly acked: number;
+}
+
+/** Every folder of the cluster at one moment. */
 interface Moment {
   readonly metadata: readonly MetadataEntry[];
   readonly disks: ReadonlyArray<ReadonlyMap<string, Buffer>>;
+  readonly journals: ReadonlyArray<ReadonlyMap<string, Buffer>>;
+  readonly owner: OwnerState | undefined;
 }
 
 export interface History {
+  readonly steps: readonly Step[];
+  readonly hasJournals: boolean;
   readonly moments: readonly Moment[];
   /** Records that were acknowledged and not trimmed. */
   readonly acknowledged: readonly string[];
 }
 
-const METADATA = 0;
-/** Folders of a cluster: 0 is the metadata, then those of the nodes. */
-export const FOLDERS = 1 + NODES;
+type FolderName = 'metadata' | 'owner' | `node ${number}` | `journal ${number}`;
 
-export async function runHistory(steps: readonly Step[]): Promise<History> {
-  const cluster = new Cluster(1, { nodes: NODES });
+function optionsOf(steps: readonly Step[], hasJournals: boolean) {
+  return { nodes: steps.includes('code') ? CODING_NODES : NODES, ...(hasJournals && { journalBytes: JOURNAL_BYTES }) };
+}
+
+export async function runHistory(steps: readonly Step[], hasJournals = false): Promise<History> {
+  const cluster = new Cluster(1, optionsOf(steps, hasJournals));
   const run = <T>(work: Promise<T>) => until(cluster.events, work);
   await run(cluster.start());
   const ask = cluster.managerFrom('client');
   await run(ask.call('createStream', { stream: STREAM }, 1000));
   const moments: Moment[] = [];
+  let writer: StreamWriter | undefined;
+  let ends: Array<{ readonly extent: number; readonly end: number }> = [];
+  const ackedIn = (extent: number | undefined) =>
+    Math.max(0, ...ends.filter((one) => one.extent === extent).map(({ end }) => end));
   const remember = async () => {
     moments.push({
       metadata: await run(cluster.imageOfMetadata()),
       disks: cluster.machines.map(({ disk }) => disk.image()),
+      journals: cluster.machines.map(({ journal }) => journal?.image() ?? new Map()),
+      owner: writer && { epoch: writer.epoch, extent: writer.extent, acked: ackedIn(writer.extent?.extent) },
     });
   };
   await remember();
-  let writer: StreamWriter | undefined;
-  let pending: Array<{ readonly text: string; readonly extent: Promise<number> }> = [];
+  let pending: Array<{ readonly text: string; readonly at: Promise<Location> }> = [];
   let acknowledged: Array<{ readonly text: string; readonly extent: number }> = [];
   const ack = async () => {
-    for (const { text, extent } of pending) acknowledged.push({ text, extent: await run(extent) });
+    for (const { text, at } of pending) {
+      const { extent, offset } = await run(at);
+      acknowledged.push({ text, extent });
+      ends = [...ends, { extent, end: offset + recordBytes(text.length) }];
+    }
     pending = [];
   };
   for (const [k, step] of steps.entries()) {
@@ -98,17 +133,23 @@ export async function runHistory(steps: readonly Step[]): Promise<History> {
       await ack();
       writer = (await run(cluster.writer(STREAM, `owner${k}`))).writer;
     } else if (step === 'append') {
-      const text = `record ${k}`;
-      pending.push({ text, extent: writer!.append(Buffer.from(text)).then(({ extent }) => extent) });
+      const text = `record ${k}${steps.includes('code') ? PADDING : ''}`;
+      pending.push({ text, at: writer!.append(Buffer.from(text)) });
     } else if (step === 'ack') await ack();
     else if (step === 'seal') {
       await ack();
       await run(writer!.close());
+      writer = undefined;
     } else if (step === 'trim') {
       const extent = acknowledged[0].extent;
       await run(ask.call('drop', { stream: STREAM, epoch: writer!.epoch, extents: [extent] }, 1000));
       acknowledged = acknowledged.filter((one) => one.extent !== extent);
       await run(cluster.sleep(2 * TIMING.repairMs + 2 * TIMING.reportMs));
+    } else if (step === 'code') {
+      cluster.killManager();
+      cluster.code = CODE;
+      await run(cluster.startManager());
+      await run(cluster.sleep(TIMING.codeAfterMs + 10 * TIMING.repairMs));
     } else if (step === 'copy') {
       const { extents } = await run(ask.call('locate', { stream: STREAM }, 1000));
       const machine = cluster.machineOf(extents.at(-1)!.replicas[0])!;
@@ -119,20 +160,27 @@ export async function runHistory(steps: readonly Step[]): Promise<History> {
     } else await run(cluster.sleep(2 * TIMING.reportMs));
     await remember();
   }
-  return { moments, acknowledged: acknowledged.map(({ text }) => text) };
+  return { steps, hasJournals, moments, acknowledged: acknowledged.map(({ text }) => text) };
 }
 
 /** Which folder comes back as it was at which moment. */
 export interface Replacement {
-  readonly folder: number;
+  readonly folder: FolderName;
   readonly moment: number;
 }
 
 /** Earlier states that differ from the last one, each once. */
-export function replacementsOf({ moments }: History): Replacement[] {
+export function replacementsOf({ moments, hasJournals }: History): Replacement[] {
+  const machines = moments[0].disks.map((_, k) => k);
+  const folders: FolderName[] = [
+    'metadata',
+    ...machines.map((k): FolderName => `node ${k}`),
+    ...(hasJournals ? machines.map((k): FolderName => `journal ${k}`) : []),
+    'owner',
+  ];
   const found: Replacement[] = [];
-  for (let folder = 0; folder < FOLDERS; folder++) {
-    const seen = new Set([stateOf(moments.at(-1)!, folder)]);
+  for (const folder of folders) {
+    const seen = new Set([stateOf(moments.at(-1)!, folder), undefined]);
     for (let moment = 0; moment < moments.length - 1; moment++) {
       const state = stateOf(moments[moment], folder);
       if (!seen.has(state)) found.push({ folder, moment });
@@ -142,9 +190,12 @@ export function replacementsOf({ moments }: History): Replacement[] {
   return found;
 }
 
-function stateOf({ metadata, disks }: Moment, folder: number): string {
-  if (folder === METADATA) return JSON.stringify(metadata);
-  return [...disks[folder - 1]].map(([name, bytes]) => `${name} ${bytes.toString('base64')}`).join();
+function stateOf({ metadata, disks, journals, owner }: Moment, folder: FolderName): string | undefined {
+  if (folder === 'metadata') return JSON.stringify(metadata);
+  if (folder === 'owner') return owner && JSON.stringify(owner);
+  const [kind, k] = folder.split(' ');
+  const image = (kind === 'node' ? disks : journals)[Number(k)];
+  return [...image].map(([name, bytes]) => `${name} ${bytes.toString('base64')}`).join();
 }
 
 /**
@@ -152,29 +203,39 @@ function stateOf({ metadata, disks }: Moment, folder: number): string {
  * Returns what is wrong. With one replaced folder everything is read in the end; with more, reads may wait.
  */
 export async function travel(
-  { moments, acknowledged }: History,
+  { steps, hasJournals, moments, acknowledged }: History,
   replaced: readonly Replacement[],
-  order: readonly number[] = [0, 1, 2, 3],
+  order: readonly number[] = moments[0].disks.map((_, k) => k),
 ): Promise<string[]> {
-  const at = (folder: number) => moments[replaced.find((one) => one.folder === folder)?.moment ?? moments.length - 1];
-  const cluster = new Cluster(2, { nodes: NODES });
+  const at = (folder: FolderName) =>
+    moments[replaced.find((one) => one.folder === folder)?.moment ?? moments.length - 1];
+  const cluster = new Cluster(2, optionsOf(steps, hasJournals));
+  if (steps.includes('code')) cluster.code = CODE;
   const run = <T>(work: Promise<T>) => until(cluster.events, work);
   const ask = cluster.managerFrom('client');
-  await run(cluster.restoreMetadata(at(METADATA).metadata));
-  for (const [k, { disk }] of cluster.machines.entries()) disk.restore(at(k + 1).disks[k]);
+  await run(cluster.restoreMetadata(at('metadata').metadata));
+  for (const [k, { disk, journal }] of cluster.machines.entries()) {
+    disk.restore(at(`node ${k}`).disks[k]);
+    journal?.restore(at(`journal ${k}`).journals[k]);
+  }
   await run(cluster.startManager());
   for (const k of order) {
     void cluster.startNode(cluster.machines[k]);
     await run(cluster.sleep(TIMING.reportMs));
   }
   await run(cluster.sleep(REPAIR_MS));
-  const problems = cluster.machines.flatMap((_, k) => lostFiles(cluster, k, at(k + 1).disks[k]));
+  const problems = cluster.machines.flatMap((_, k) => lostFiles(cluster, k, at(`node ${k}`).disks[k]));
   const { metadata } = await run(ask.call('status', {}, 1000));
   if (metadata.state !== 'current') {
     if (metadata.state === 'unverified' && replaced.length === 1) problems.push(`${metadata.reason}`);
     await run(ask.call('recover', {}, 1000));
     await run(cluster.sleep(REPAIR_MS));
   }
+  const { waiting } = await run(ask.call('status', {}, 1000));
+  // A node that does not start for its journal does not say so to the manager: its operator does.
+  if (waiting.length > 0 && cluster.refusedJournals > 0 && replaced.length === 1)
+    await run(ask.call('accept', { extents: [] }, 1000));
+  if (replaced.some(({ folder }) => folder === 'owner')) await run(continueOwner(cluster, at('owner').owner!));
   const waits: string[] = [];
   const owned = await run(
     cluster.writer(STREAM, 'after').then(
@@ -182,16 +243,17 @@ export async function travel(
       (error: Error) => waits.push(error.message) === 0,
     ),
   );
-  const texts: string[] = [];
-  const located = ask.call('locate', { stream: STREAM }, 1000).catch((error: Error) => {
-    waits.push(error.message);
-    return { extents: [] as readonly ExtentPlace[] };
-  });
-  for (const place of (await run(located)).extents) {
-    const scan = async () => {
-      for await (const { head, bytes } of cluster.reader().scan([place])) texts.push(dataIn(bytes, head).toString());
-    };
-    await run(scan().catch((error: Error) => waits.push(error.message)));
+  let texts: string[] = [];
+  // Nodes are busy while fragments are rebuilt.
+  for (let attempt = 0; attempt < READS_MAX; attempt++) {
+    texts = [];
+    const failures = await readInto(texts, cluster);
+    if (failures.length === 0) break;
+    if (attempt === READS_MAX - 1 || replaced.length > 1) {
+      waits.push(...failures);
+      break;
+    }
+    await run(cluster.sleep(REPAIR_MS));
   }
   const missing = acknowledged.filter((text) => !texts.includes(text));
   if (missing.length > 0 && (waits.length === 0 || replaced.length === 1))
@@ -199,11 +261,47 @@ export async function travel(
   return problems;
 }
 
+/** Reads all extents of the stream, and resolves to what failed. */
+async function readInto(texts: string[], cluster: Cluster): Promise<string[]> {
+  const failures: string[] = [];
+  const run = <T>(work: Promise<T>) => until(cluster.events, work);
+  const located = cluster
+    .managerFrom('client')
+    .call('locate', { stream: STREAM }, 1000)
+    .catch((error: Error) => {
+      failures.push(error.message);
+      return { extents: [] as readonly ExtentPlace[] };
+    });
+  for (const place of (await run(located)).extents) {
+    const scan = async () => {
+      for await (const { head, bytes } of cluster.reader().scan([place])) texts.push(dataIn(bytes, head).toString());
+    };
+    await run(scan().catch((error: Error) => void failures.push(error.message)));
+  }
+  return failures;
+}
+
+/** An owner that knows only what it knew at an earlier moment continues, and appends a record. */
+async function continueOwner(cluster: Cluster, { epoch, extent, acked }: OwnerState): Promise<void> {
+  const where = extent === undefined ? { acked: 0 } : { extent: extent.extent, acked };
+  const request = { stream: STREAM, epoch, suspects: [], ...where };
+  try {
+    const place = await cluster.managerFrom('client').call('advance', request, TIMING.callMs);
+    const identity = { extent: place.extent, offset: 0, writer: epoch, sequence: 1000, committed: 0 };
+    const record = encodeRecord(identity, Buffer.from('late'));
+    const [primary, ...secondaries] = place.replicas;
+    const append = { extent: place.extent, epoch: place.epoch, offset: 0, record, secondaries };
+    await cluster.nodesFrom('client').call(primary, 'append', append, TIMING.callMs);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error; // It may be fenced, or wait.
+  }
+}
+
 /** Replicas that are neither there nor in quarantine, although their extent is not on three other nodes. */
-function lostFiles({ machines }: Cluster, k: number, before: ReadonlyMap<string, Buffer>): string[] {
+function lostFiles({ machines, emptied }: Cluster, k: number, before: ReadonlyMap<string, Buffer>): string[] {
   const has = (name: string) => machines.filter(({ disk }) => disk.files.has(name)).length;
   const { files } = machines[k].disk;
-  if (![...before.keys()].some((name) => name.endsWith('.extent') && isHere(name))) return []; // Refused, and emptied.
+  if (emptied.has(machines[k])) return []; // Refused.
   return [...before.keys()]
     .filter((name) => name.endsWith('.extent') && !isHere(name) && has(name) < REPLICAS)
     .map((name) => `${name} was deleted`);
