@@ -19,11 +19,11 @@ import type { Protection, ProtectionMode } from '../../memory/ring/protection.js
 import { IpAddress } from '../../packet/address.js';
 import { loadedExtensions } from '../extensions.js';
 import { HostNetworkInfo } from '../host-network-info.js';
-import type { SystemMemoryMapping } from '../memory-mapping.js';
 import type { ProtectedPortOptions } from '../open-port.js';
 import { populate } from '../populate.js';
 import { SHARED_MEMORY_PORTS } from '../shm-loader.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
+import type { SystemMemoryMapping } from '../system-memory-mapping.js';
 import {
   ASLEEP,
   AWAKE,

@@ -1,0 +1,186 @@
+/** Mapped regions on real sockets and memory: programs see what they see without, and conditions end the direct path. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { SeededRandom } from '../../src/core/random.js';
+import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
+import * as sources from '../../src/index.js';
+import { Access, type Connection, connect, type DeviceOptions, listen, openDevice } from '../../src/index.js';
+import type { MemoryRegion } from '../../src/verbs/memory-region.js';
+import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
+import { connectionContract } from '../contracts/connection-contract.js';
+import { registeredMemoryContract } from '../contracts/registered-memory-contract.js';
+import { Dice, fillRandom } from '../support/dice.js';
+
+const [SERVER, CLIENT] = ['127.53.11.1', '127.53.11.2'];
+const BYTES = 16_384;
+const MAPPING: Partial<DeviceOptions> = { io: 'auto', mapRegions: true };
+
+const closing: Array<{ close(): Promise<void> }> = [];
+afterEach(async () => {
+  for (const one of closing.splice(0).reverse()) await one.close();
+});
+
+interface Ends {
+  readonly server: Connection;
+  readonly client: Connection;
+  /** What the server opened. */
+  readonly memory: Buffer;
+  readonly local: MemoryRegion;
+}
+
+async function connected(server: Partial<DeviceOptions> = MAPPING, client = server, depth = 64): Promise<Ends> {
+  const [a, b] = [
+    await openDevice({ address: SERVER, udpPort: 0, ...server }),
+    await openDevice({ address: CLIENT, udpPort: 0, ...client }),
+  ];
+  closing.push(a, b);
+  const memory = a.allocate(BYTES);
+  const listener = await listen(a, { port: 0, region: memory, receiveDepth: depth });
+  closing.push(listener);
+  const [served, dialled] = await Promise.all([listener.accept(), connect(b, { host: SERVER, port: listener.port })]);
+  const local = await dialled.register(BYTES, Access.LOCAL_WRITE);
+  return { server: served, client: dialled, memory, local };
+}
+
+const direct = ({ client }: Ends) => {
+  const { direct_writes, direct_reads, direct_atomics, tx_data_packets } = client.device.counters();
+  return { writes: direct_writes, reads: direct_reads, atomics: direct_atomics, packets: tx_data_packets };
+};
+
+describe.skipIf(batchedUdpAvailable() !== undefined)('mapped regions (need koffi on Linux)', () => {
+  const under = { api: sources, options: MAPPING, server: '127.53.12.1', client: '127.53.12.2' };
+  connectionContract('connections over mapped regions', under);
+  registeredMemoryContract('registered memory over mapped regions', under);
+
+  it('carry WRITEs, READs and atomics without a packet and without the server, whose memory they change', async () => {
+    const ends = await connected();
+    const { client, memory, local } = ends;
+    expect(client.agreement).toMatchObject({ sharesMemory: true, mapsRegion: true });
+    const before = ends.server.device.counters();
+    fillRandom(local.bytes, new SeededRandom(1).stream('data'));
+    await client.write(local.slice(3, 5000), 77);
+    expect(memory.subarray(77, 5077)).toEqual(local.bytes.subarray(3, 5003));
+    expect(await client.read(4999, 78)).toEqual(memory.subarray(78, 5077));
+    memory.writeBigUInt64LE(2n ** 64n - 2n, 8192);
+    expect(await client.fetchAdd(8192, 3n)).toBe(2n ** 64n - 2n);
+    expect(await client.compareSwap(8192, 1n, 99n)).toBe(1n);
+    expect(await client.compareSwap(8192, 1n, 5n)).toBe(99n);
+    expect(memory.readBigUInt64LE(8192)).toBe(99n);
+    // A READ into memory of its own registers it; the bytes are the same.
+    expect(direct(ends)).toEqual({ writes: 1, reads: 1, atomics: 3, packets: 0 });
+    const { rx_packets, rx_write_requests } = ends.server.device.counters();
+    expect(rx_write_requests).toBe(before.rx_write_requests);
+    expect(rx_packets).toBe(before.rx_packets);
+  });
+
+  it.each<[string, Partial<DeviceOptions>]>([
+    ['one end does not want it', { io: 'auto', mapRegions: false }],
+    ['one end speaks UDP', { io: 'mmsg', mapRegions: true }],
+    ['one end has fault rules', { ...MAPPING, loss: 'every=100000' }],
+  ])('carry nothing where %s, whichever', async (_, other) => {
+    for (const [server, client] of [
+      [MAPPING, other],
+      [other, MAPPING],
+    ]) {
+      const ends = await connected(server, client);
+      expect(ends.client.agreement.mapsRegion).toBe(false);
+      await ends.client.write(Buffer.from('by packets'), 5);
+      expect(ends.memory.toString('latin1', 5, 15)).toBe('by packets');
+      expect(direct(ends)).toMatchObject({ writes: 0, packets: 1 });
+      for (const one of closing.splice(0).reverse()) await one.close();
+    }
+  });
+
+  it('carry nothing where a rate control has packets to pace, nor memory that the program made itself', async () => {
+    const ends = await connected();
+    const listener = await listen(ends.server.device, { port: 0, region: Buffer.alloc(100) });
+    closing.push(listener);
+    const dial = (more: object) => connect(ends.client.device, { host: SERVER, port: listener.port, ...more });
+    const [, dialled] = await Promise.all([listener.accept(), dial({})]);
+    expect(dialled.agreement).toMatchObject({ sharesMemory: true, mapsRegion: false });
+    await dialled.write(Buffer.from('x'));
+    expect(direct(ends).writes).toBe(0);
+  });
+
+  describe('of a server that withdraws access', () => {
+    const regionOf = ({ server, client }: Ends) =>
+      [...server.qp.pd.regions.values()].find(({ rkey }) => rkey === client.remote!.rkey)!;
+
+    it('end with the region, and the WRITE fails as the standard says', async () => {
+      const ends = await connected();
+      const { client, local, memory } = ends;
+      await client.write(local.slice(0, 64));
+      await regionOf(ends).close();
+      memory.fill(1);
+      local.bytes.fill(2);
+      await expect(client.write(local.slice(0, 64))).rejects.toThrow('remote access error');
+      expect(memory.every((byte) => byte === 1)).toBe(true);
+      expect(direct(ends).writes).toBe(1);
+    });
+
+    it('end with the queue pair that leaves the states in which it answers', async () => {
+      const ends = await connected();
+      await ends.server.qp.modify({ state: 'ERR' });
+      ends.client.qp.postSend(writeOf(ends, 0));
+      expect(direct(ends).writes).toBe(0);
+    });
+  });
+
+  function writeOf({ client, local }: Ends, wrId: number, offset = 0, length = 64): SendWorkRequest {
+    const { addr, rkey } = client.remote!;
+    const sges = [local.sge(offset, length)];
+    return { opcode: 'RDMA_WRITE', wrId, sges, remoteAddr: addr + BigInt(offset), rkey };
+  }
+
+  it.each([1, 2, 3])('execute a random program in the order of posting, seed %i', async (seed) => {
+    const ends = await connected();
+    const { client, server, memory, local } = ends;
+    const random = new Dice(new SeededRandom(seed).stream('program'));
+    const { qp } = client;
+    const model = Buffer.from(memory);
+    for (let n = 0; n < 300; n++) {
+      const length = random.pick([1, 8, 64, 65, 1000, 4096]);
+      const offset = random.int(0, BYTES - length);
+      const kind = random.int(0, 4);
+      if (kind === 0) {
+        fillRandom(local.bytes.subarray(0, length), random.source);
+        local.bytes.copy(model, offset, 0, length);
+        // A message that is under way makes the WRITE behind it take packets, and it must not be overtaken.
+        const sent = random.chance(0.3) ? client.send(Buffer.from([n])) : undefined;
+        await Promise.all([client.write(local.slice(0, length), offset), sent]);
+        if (sent !== undefined) expect((await server.receive()).data).toEqual(Buffer.from([n & 0xff]));
+      } else if (kind === 1) {
+        expect(await client.read(length, offset)).toEqual(model.subarray(offset, offset + length));
+      } else if (kind === 2) {
+        const at = offset & ~7;
+        const before = model.readBigUInt64LE(at);
+        const add = random.u64();
+        model.writeBigUInt64LE(BigInt.asUintN(64, before + add), at);
+        expect(await client.fetchAdd(at, add)).toBe(before);
+      } else if (kind === 3) {
+        const at = offset & ~7;
+        const before = model.readBigUInt64LE(at);
+        const expected = random.chance(0.5) ? before : random.u64();
+        const desired = random.u64();
+        if (expected === before) model.writeBigUInt64LE(desired, at);
+        expect(await client.compareSwap(at, expected, desired)).toBe(before);
+      } else {
+        // A pipeline of two WRITEs of the same place, the first behind a message.
+        local.bytes.fill(n & 0xff, 0, length);
+        local.bytes.fill(~n & 0xff, 8192, 8192 + length);
+        const both = [
+          client.send(Buffer.from([n])),
+          client.write(local.slice(0, length), offset),
+          client.write(local.slice(8192, length), offset),
+        ];
+        await Promise.all(both);
+        await server.receive();
+        model.fill(~n & 0xff, offset, offset + length);
+      }
+      expect(memory.equals(model)).toBe(true);
+    }
+    expect(qp.state).toBe('RTS');
+    const counts = direct(ends);
+    expect(Math.min(counts.writes, counts.reads, counts.atomics, counts.packets)).toBeGreaterThan(10);
+  });
+});
