@@ -245,11 +245,11 @@ export class WorkerEngine implements EngineLink {
     const { id, isNew } = this.#memory.attach(memory);
     if (!isNew) return id;
     if (memory instanceof SharedArrayBuffer) this.#post({ type: 'attach', id, memory });
-    else this.#lend(id, memory);
+    else this.#attachMapped(id, memory);
     return id;
   }
 
-  #lend(id: number, memory: ArrayBufferLike): void {
+  #attachMapped(id: number, memory: ArrayBufferLike): void {
     this.#lent.set(id, memory);
     this.#post({ type: 'lend', id, address: this.#mapping!.addressOf(memory)!, bytes: memory.byteLength });
   }
