@@ -28,7 +28,7 @@ import {
 import { NodeReports } from './node-reports.js';
 import { randomName } from './random-name.js';
 import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
-import { undeleteStream } from './undelete.js';
+import { undeleteStream } from './undelete-stream.js';
 
 const OPEN_ATTEMPTS = 4;
 /** Epoch of an extent until sealing begins. */
