@@ -5,8 +5,7 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { ManagerState } from './manager-state.js';
-import type { NodeRecord } from './metadata-schema.js';
+import type { MetadataSchema, NodeRecord } from './metadata-schema.js';
 
 /** What a folder says of itself. */
 export interface FolderMarks {
@@ -25,8 +24,11 @@ export function checkFolder(known: NodeRecord, { lives, mark, before }: FolderMa
 }
 
 /** Notes the refusal: until the node joins or reports with the latest folder, its replicas count as lost. */
-export async function refuseFolder(manager: ManagerState, node: number, why: string): Promise<RpcError> {
-  const { counters, schema } = manager;
+export async function refuseFolder(
+  { counters, schema }: { readonly counters: { refusedDisks: number }; readonly schema: MetadataSchema },
+  node: number,
+  why: string,
+): Promise<RpcError> {
   counters.refusedDisks++;
   const refused = `the folder of node ${node} is an older copy: ${why}; start the node with the latest folder; if that is lost, empty it, and the cluster fills it again (if no other replicas are left: 'extents node --trust-folder' uses it as it is)`;
   const known = await schema.node(node);
