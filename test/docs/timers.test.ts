@@ -114,6 +114,7 @@ const PRODUCT_TIMERS = {
     'packages/cli/src/transfer/transfer-round.ts',
     'packages/dashboard/src/commands/estats/top.ts',
     'packages/dashboard/src/page/packet-player.ts',
+    'packages/extents/src/commands/cluster.ts',
     'packages/extents/src/commands/family.ts',
     'packages/extents/src/commands/status.ts',
     'packages/extents/src/commands/stream-backend.ts',
