@@ -61,7 +61,7 @@ export interface ServeNodeOptions {
    * Joins although the folder is an older copy, and starts without the journal that it had: its replicas that were open
    * may lack acknowledged records. Default false.
    */
-  readonly trustFolder?: boolean;
+  readonly trustFolder?: boolean | undefined;
   /**
    * How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both
    * ways, TCP at the port after that of the exchange.
