@@ -112,7 +112,7 @@ test('what cannot be done is refused with a reason, and changes nothing', async 
     [['resize', 'c', '2MiB'], 1, "there is no disk 'c'"],
     [['resize', 'm', '2MiB'], 1, 'only a disk in a file can grow'],
     [['resize', 'a', '512KiB'], 2, 'can only grow'],
-    [['resize', 'a', '1234567'], 2, 'multiple of 4096'],
+    [['resize', 'a', '1234567'], 2, 'multiple of 512'],
     [['rm', 'c'], 1, "there is no disk 'c'"],
     [['ls', '--server', 'nowhere:1'], 0, ''],
     [['rm', 'a', '--server', 'nowhere:1'], 3, 'no storage server at nowhere:1'],
