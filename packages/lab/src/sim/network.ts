@@ -2,6 +2,7 @@
 
 import { RoceError, type SeededRandom } from 'rocev2/internal/core';
 import type { FaultPlan } from 'rocev2/internal/faults';
+import { prioritiesOfDscps } from '../switch/frame-classifier.js';
 import type { FrameStorage } from '../switch/frame-pool.js';
 import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
@@ -55,6 +56,8 @@ export class Network {
     const storage = virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined;
     this.storage = storage;
     const cables = buildCables(options, logicalProcess, storage);
+    // Hosts sort their packets as the switches do; otherwise a pause would stop others than those that fill the queue.
+    const priorities = prioritiesOfDscps(options.switchConfig.classification ?? {});
     this.cables = cables;
     this.stations = new Map(
       topology.hosts.map((name, index) => {
@@ -68,6 +71,7 @@ export class Network {
           pipeline: options.pipelineOf?.(name),
           frameBytesMax: pathMtu + HEADER_BYTES_MAX,
           carriesPayload: virtualPayload === undefined,
+          priorityOfDscp: (dscp: number) => priorities[dscp],
           storage,
         };
         return [name, new SimStation(station)];

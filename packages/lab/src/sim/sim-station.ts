@@ -45,6 +45,7 @@ interface SimStationOptions {
   readonly pipeline?: ReceivePipelineOptions | undefined;
   readonly frameBytesMax: number;
   readonly carriesPayload?: boolean;
+  readonly priorityOfDscp: (dscp: number) => number;
   readonly storage?: FrameStorage | undefined;
 }
 
@@ -78,10 +79,11 @@ export class SimStation {
       pipeline,
       frameBytesMax,
       carriesPayload = true,
+      priorityOfDscp,
       storage,
     } = options;
     const address = IpAddress.fromBytes(Uint8Array.of(10, 0, index >> 8, index & 0xff));
-    this.host = new SimHost({ address, events, random, pathMtuMax, carriesPayload });
+    this.host = new SimHost({ address, events, random, pathMtuMax, carriesPayload, priorityOfDscp });
     if (!carriesPayload) this.#virtual = new VirtualPayload(frameBytesMax);
     this.mac = macOf(address);
     this.peer = address;

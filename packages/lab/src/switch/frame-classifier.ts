@@ -19,6 +19,22 @@ const DSCPS = 64;
 const IP_PROTOCOL_TCP = 6;
 const PORTS_BYTES = 4;
 
+/** The priority of each DSCP; of all 0 where only the 802.1Q tag counts. */
+export function prioritiesOfDscps({ trust, dscpToPriority = {} }: ClassificationConfig): Uint8Array {
+  const priorities = Uint8Array.from({ length: DSCPS }, (_, dscp) => (trust === 'pcp' ? 0 : dscp >> 3));
+  for (const [dscp, priority] of Object.entries(dscpToPriority)) {
+    if (!(Number(dscp) in priorities) || !Number.isInteger(priority) || priority < 0 || priority >= PRIORITIES) {
+      throw new RoceError(
+        'ERR_ROCE_OUT_OF_RANGE',
+        `DSCP ${dscp} cannot go to priority ${priority}`,
+        'DSCPs are 0 to 63, priorities 0 to 7',
+      );
+    }
+    if (trust !== 'pcp') priorities[Number(dscp)] = priority;
+  }
+  return priorities;
+}
+
 export class FrameClassifier {
   priority = 0;
   ipOffset = 0;
@@ -27,22 +43,7 @@ export class FrameClassifier {
 
   constructor(config: ClassificationConfig) {
     this.#trustDscp = config.trust !== 'pcp';
-    this.#priorityOfDscp = Uint8Array.from({ length: DSCPS }, (_, dscp) => dscp >> 3);
-    for (const [dscp, priority] of Object.entries(config.dscpToPriority ?? {})) {
-      if (
-        !(Number(dscp) in this.#priorityOfDscp) ||
-        !Number.isInteger(priority) ||
-        priority < 0 ||
-        priority >= PRIORITIES
-      ) {
-        throw new RoceError(
-          'ERR_ROCE_OUT_OF_RANGE',
-          `DSCP ${dscp} cannot go to priority ${priority}`,
-          'DSCPs are 0 to 63, priorities 0 to 7',
-        );
-      }
-      this.#priorityOfDscp[Number(dscp)] = priority;
-    }
+    this.#priorityOfDscp = prioritiesOfDscps(config);
   }
 
   read(bytes: Uint8Array, offset: number, length: number): void {

@@ -191,3 +191,30 @@ test('flows across a Clos network take both spines, each flow one of them', asyn
   expect(used('l0>p0')).toBeGreaterThan(0);
   expect(used('l0>p1')).toBeGreaterThan(0);
 });
+
+describe('PFC', () => {
+  const WIDE: ScenarioFile = {
+    name: 'lossless',
+    duration: '1ms',
+    warmup: 0,
+    topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '1us' },
+    nic: { cc: 'none', timeout: 14 },
+    flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8' }],
+  };
+  const buffer = { totalBytes: 4_194_304, losslessAlpha: 0.125 };
+
+  test.each([
+    ['0', [0], {}],
+    ['3, to which DSCP 0 goes', [3], { classification: { dscpToPriority: { 0: 3 } } }],
+  ])('loses nothing of priority %s: hosts pause what the switch sorts there', async (_, priorities, more) => {
+    const { summary } = await run({ ...WIDE, switch: { pfc: { priorities }, buffer, ...more } });
+    expect(summary.droppedPackets).toBe(0);
+    expect(summary.retransmittedPackets).toBe(0);
+    expect(summary.goodputBps).toBeGreaterThan(30e9);
+  });
+
+  test('of another priority than that of the traffic loses packets', async () => {
+    const { summary } = await run({ ...WIDE, switch: { pfc: { priorities: [3] }, buffer } });
+    expect(summary.droppedPackets).toBeGreaterThan(1000);
+  });
+});
