@@ -75,7 +75,8 @@ describe('the README of a package', () => {
 
   it.each(PACKAGES)('of %s describes files and folders that exist', (name) => {
     const sources = readdirSync(join('packages', name, 'src'), { recursive: true, encoding: 'utf8' });
-    const known = new Set([...sources.map((path) => basename(path, '.ts')), ...PACKAGES]);
+    const folders = readdirSync(join('packages', name));
+    const known = new Set([...sources.map((path) => basename(path, '.ts')), ...folders, ...PACKAGES]);
     const named = namesInside(readmeOf(name));
     expect(named).not.toEqual([]);
     expect(named.filter((word) => !known.has(word))).toEqual([]);
