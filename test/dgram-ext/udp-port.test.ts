@@ -98,7 +98,9 @@ describe('udp port', () => {
   });
 
   it('says so when the identification is not under its control', () => {
-    expect(openUdpPort({ address: V4_A, native: 'off' }).description).toContain('IPv4 identification not under control');
+    expect(openUdpPort({ address: V4_A, native: 'off' }).description).toContain(
+      'IPv4 identification not under control',
+    );
     expect(openUdpPort({ address: V6, native: 'off' }).description).not.toContain('not under control');
   });
 

@@ -280,7 +280,7 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     await eventually(() => childrenOf(up.process.pid!).length === 5);
     const children = childrenOf(up.process.pid!);
     process.kill(Number(/^node 3 .* process (\d+)$/m.exec(up.stderr)![1]), 'SIGKILL');
-    await up.writes('stderr', /the process of node3 was ended by SIGKILL\nnode 3 is at /);
+    await up.writes('stderr', /the process of node3 was ended by SIGKILL\n\S+ info node 3 is at /);
     const all = [...new Set([...children, ...childrenOf(up.process.pid!)])];
     up.kill('SIGINT');
     expect(await up.ended()).toBe(0);

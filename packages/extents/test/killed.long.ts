@@ -9,6 +9,7 @@ import type { RdmaDevice } from '../../../src/verbs/device.js';
 import { openDevice } from '../../../src/verbs/open-device.js';
 import { isAlive, isBuilt, isLinux, Program } from '../../../test/e2e/executable.js';
 import { eventually } from '../../../test/support/eventually.js';
+import { LINE_START } from '../../../test/support/log-line.js';
 import { type ExtentsClient, openExtents } from '../src/index.js';
 import { Appender, expectRecords } from './appender.js';
 
@@ -44,8 +45,8 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
 
   /** Process of the manager, or of the node in a folder, as it runs now. */
   function processOf(what: string): number {
-    const place = what === 'manager' ? '^the manager is at .*' : `^node .*/${what}`;
-    return Number([...up.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
+    const place = what === 'manager' ? 'the manager is at .*' : `node .*/${what}`;
+    return Number([...up.stderr.matchAll(new RegExp(`${LINE_START}${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
   }
 
   /** Kills a process, and waits until another one is in its place. */
@@ -99,7 +100,7 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
       const { replicas } = (await client.extents('log'))[0];
       const emptied = `node${replicas[0].node}`;
       await killed(emptied, () => rmSync(join(folder, emptied), { recursive: true }));
-      expect(up.stderr).toMatch(new RegExp(`^node ${NODES + 1} is at .*/${emptied},`, 'm')); // Another node, which is filled again.
+      expect(up.stderr).toMatch(new RegExp(`${LINE_START}node ${NODES + 1} is at .*/${emptied},`, 'm')); // Another node, which is filled again.
       await more(30);
       await whole();
       await appender.end();

@@ -2,6 +2,7 @@
 
 import { Program } from '../../e2e/executable.js';
 import { eventually } from '../../support/eventually.js';
+import { LINE_START } from '../../support/log-line.js';
 
 /** One that runs until it is ended. */
 export class DiskCluster {
@@ -28,14 +29,16 @@ export class DiskCluster {
 
   /** Where the manager is, `HOST:PORT`; several with commas. */
   get manager(): string {
-    const places = [...this.#up.stderr.matchAll(/^(?:the manager|manager \d+) is at (\S+),/gm)];
+    const places = [
+      ...this.#up.stderr.matchAll(new RegExp(`${LINE_START}(?:the manager|manager \\d+) is at (\\S+),`, 'gm')),
+    ];
     return [...new Set(places.map(([, place]) => place))].join(); // One that was started anew is where it was.
   }
 
   /** What a manager at this place is called here. */
   managerAt(place: string): string {
     const at = place.replace(/[.[\]]/g, '\\$&');
-    return new RegExp(`^(?:the )?(manager(?: \\d+)?) is at ${at},`, 'm').exec(this.#up.stderr)![1];
+    return new RegExp(`${LINE_START}(?:the )?(manager(?: \\d+)?) is at ${at},`, 'm').exec(this.#up.stderr)![1];
   }
 
   /** The disk, for whoever takes it over. */
@@ -45,8 +48,8 @@ export class DiskCluster {
 
   /** Process of `manager`, of `manager K` of several, or of the node in a folder, as it runs now. */
   processOf(what: string): number {
-    const place = what.startsWith('manager') ? `^(?:the )?${what} is at .*` : `^node .*/${what}`;
-    return Number([...this.#up.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
+    const place = what.startsWith('manager') ? `(?:the )?${what} is at .*` : `node .*/${what}`;
+    return Number([...this.#up.stderr.matchAll(new RegExp(`${LINE_START}${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
   }
 
   /** Kills a process of the cluster; resolves when another one is in its place. */
