@@ -203,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(70, 'executes duplicates of atomics', [
     READS,
     'const job = this.#repeatedAnswer(packet.psn, packet.psn);',
-    'resolveRemote(this.#parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    executeAtomic(packet, this.#range, record);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
+    'resolveRemote(this.#parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    executeAtomic(packet, this.#range, record);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
   ]),
   mutant(71, 'executes an atomic again that it has forgotten', [
     READS,
