@@ -122,6 +122,8 @@ export class Journal {
     const last = this.#head.value;
     if (last !== undefined && isNeeded(last, this.#owner)) await replay(this.#file, last, files);
     this.#marks = marks;
+    // The last start ended after the head had its next mark: the folder may forget the one before, and get another next.
+    if (last?.mark !== undefined && last.mark === this.#owner.next) await marks.settle(last.mark);
     await this.#storeHead({ cluster, node, life, ring: this.#ring, tail: 0 });
   }
 

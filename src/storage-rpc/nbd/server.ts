@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { peerAddress } from '../../cm/tcp-address.js';
-import { checkObject, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { checkObject, checkOptions, checkText, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { FairQueue } from '../../core/fair-queue.js';
@@ -65,7 +65,8 @@ const SHARE_BYTES = 1 << 20;
 const FINISH_TIMEOUT_MS = 2_000;
 
 /** A client cannot request a longer name: NBD protocol, section 'Values', string lengths. */
-function checkText(option: string, text: string): void {
+function checkNbdString(option: string, text: string): void {
+  checkText(option, text);
   const bytes = Buffer.byteLength(text);
   if (bytes <= STRING_BYTES_MAX) return;
   const problem = `${option} has ${bytes} bytes, and NBD allows ${STRING_BYTES_MAX}`;
@@ -105,8 +106,8 @@ export class NbdServer implements AsyncDisposable {
     checkWhole('memoryBytesMax', memoryBytes, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
     checkWhole('clientsMax', clientsMax, 1, CLIENTS_MAX);
     if (limit !== undefined) checkDiskLimit(limit);
-    checkText('exportName', exportName);
-    checkText('description', description);
+    checkNbdString('exportName', exportName);
+    checkNbdString('description', description);
     this.#exports = [
       {
         name: exportName,
