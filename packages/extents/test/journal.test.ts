@@ -17,6 +17,9 @@ const RING = 128 << 10;
 const CHECKPOINT_MS = 50;
 const BYTES = recordBytes(5000);
 
+/** More than the events of a start. */
+const START_STEPS = 25;
+
 let events: EventQueue;
 let disk: SimDisk;
 let device: SimDisk;
@@ -63,6 +66,14 @@ function loseFiles(): void {
 function append(sequence: number, { extent = EXTENT, offset = sequence * BYTES, writer = 1 } = {}): Promise<void> {
   const head = { extent, offset, writer, sequence, committed: offset };
   return store.append(extent, 1, { offset, record: encodeRecord(head, Buffer.alloc(5000, sequence + 1)) });
+}
+
+/** So many events, each with all that follows from it. */
+async function run(steps: number): Promise<void> {
+  for (let k = 0; k < steps; k++) {
+    events.step();
+    await new Promise(setImmediate);
+  }
 }
 
 async function fill(count: number): Promise<void> {
@@ -269,12 +280,12 @@ describe('a journal', () => {
   });
 
   it('belongs to its folder at every moment of a start and a checkpoint', async () => {
-    for (let steps = 0; steps < 60; steps++) {
+    for (let steps = 0; steps < START_STEPS; steps++) {
       void append(steps).catch(() => {});
-      for (let k = 0; k < 20 * (steps % 8); k++) events.step();
+      await run(3 * (steps % 8));
       loseFiles();
       void start().catch(() => {});
-      for (let k = 0; k < steps; k++) events.step();
+      await run(steps);
       loseFiles();
       await start();
     }
