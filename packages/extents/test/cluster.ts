@@ -117,6 +117,8 @@ export class Cluster {
   readonly managers: ManagerProcess[] = [];
   /** The only manager rebuilds its metadata from the nodes. */
   isRecovering = false;
+  /** The operator has started the managers with `--trust-metadata`. */
+  #trustsMetadata = false;
   /** A manager goes on to answer when its lease has ended by its own clock, and asks nobody whether it leads. */
   believesItLeads = false;
   readonly store: SharedStore;
@@ -211,6 +213,7 @@ export class Cluster {
       extentBytes: EXTENT_BYTES,
       code: this.code,
       isRecovering: this.isRecovering,
+      trustsMetadata: this.#trustsMetadata,
       confirmLead: async () => {},
       managers: async () => [],
     });
@@ -225,6 +228,19 @@ export class Cluster {
     this.#managerLife++;
     this.manager = undefined;
     this.#upkeep?.stop();
+  }
+
+  /** The operator starts the managers again, and says that the metadata is the latest. */
+  async trustMetadata(): Promise<void> {
+    this.#trustsMetadata = true;
+    if (this.managers.length === 0) {
+      this.killManager();
+      await this.startManager();
+    }
+    for (const process of this.managers) {
+      this.killCandidate(process);
+      this.startCandidate(process);
+    }
   }
 
   /** Starts one of several managers. */
@@ -260,6 +276,7 @@ export class Cluster {
       timing: this.#managerTiming,
       extentBytes: EXTENT_BYTES,
       code: this.code,
+      trustsMetadata: this.#trustsMetadata,
       confirmLead: () => (this.believesItLeads ? Promise.resolve() : metadata.confirm()),
       managers: () => candidate.managers(),
     });
