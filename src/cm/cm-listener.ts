@@ -118,6 +118,7 @@ export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDi
     return this.#requestsUntilClosed(options);
   }
 
+  /** The same as {@link requests} without options. */
   [Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
     return this.#requestsUntilClosed();
   }

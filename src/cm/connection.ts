@@ -386,6 +386,7 @@ export class Connection extends Resource {
     return this.#messages(options);
   }
 
+  /** The same as {@link messages} without options. */
   [Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
     return this.#messages();
   }

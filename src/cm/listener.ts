@@ -224,6 +224,7 @@ export class Listener extends Resource {
     return this.#connections(options);
   }
 
+  /** The same as {@link connections} without options. */
   [Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
     return this.#connections();
   }

@@ -271,6 +271,7 @@ export class CompletionQueue extends Resource {
     return this.#completions(options);
   }
 
+  /** The same as {@link completions} without options. */
   [Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
     return this.#completions();
   }
