@@ -30,12 +30,14 @@ export function openRing(
       'it must run as the same user, in the same PID namespace',
     );
   }
-  const header = new Int32Array(segment.memory, 0, HEADER_BYTES / 4);
-  const depth = header[DEPTH_WORD];
-  const stride = header[STRIDE_WORD];
-  const isPowerOfTwo = depth > 0 && depth <= DEPTH_MAX && (depth & (depth - 1)) === 0;
-  const fits = stride >= strideMin && stride % 4 === 0 && bytes === HEADER_BYTES + depth * stride;
-  if (isPowerOfTwo && fits) return segment;
+  if (bytes >= HEADER_BYTES) {
+    const header = new Int32Array(segment.memory, 0, HEADER_BYTES / 4);
+    const depth = header[DEPTH_WORD];
+    const stride = header[STRIDE_WORD];
+    const isPowerOfTwo = depth > 0 && depth <= DEPTH_MAX && (depth & (depth - 1)) === 0;
+    const fits = stride >= strideMin && stride % 4 === 0 && bytes === HEADER_BYTES + depth * stride;
+    if (isPowerOfTwo && fits) return segment;
+  }
   segment.close();
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a ring of ${depth} elements of ${stride} bytes is not possible`);
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${bytes} bytes of process ${pid} are not a ring`);
 }
