@@ -13,6 +13,7 @@ import {
   EVENT_SQ_DRAINED,
   EVENT_SRQ_LIMIT_REACHED,
 } from 'rocev2/internal/memory';
+import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { DoorbellWatcher } from './doorbell-watcher.js';
 import * as op from './messages.js';
@@ -22,7 +23,6 @@ import { type OfferedRing, openRing, type SharedSegment } from './shared-ring.js
 const OBJECTS_MAX = 1 << 17;
 const RING_BYTES_MAX = 4 * 2 ** 30;
 const SETTLE_MAX_NS = 1e9;
-const ROCE_UDP_PORT = 4791;
 /** Word of a send queue's header that says that the queue pair has failed by itself. */
 const WORD_FATAL = 7;
 const CQE_BYTES = 64;

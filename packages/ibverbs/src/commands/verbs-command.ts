@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import process from 'node:process';
 import {
   addFaultsOption,
@@ -22,14 +23,6 @@ import { NicServer } from '../nic-server.js';
 import { isServed, socketPath } from '../socket-folder.js';
 
 const SIGNAL_EXIT_BASE = 128;
-const SIGNAL_NUMBERS: Partial<Record<NodeJS.Signals, number>> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGKILL: 9,
-  SIGSEGV: 11,
-  SIGTERM: 15,
-};
-
 interface VerbsOptions {
   readonly bind: IpAddress;
   readonly io: PortIo;
@@ -113,7 +106,7 @@ async function runProgram(words: readonly string[], options: VerbsOptions, outpu
     const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
     // Other programs may have come to this NIC.
     await Promise.race([server?.idle(), interrupted]);
-    const exitCode = signal === null ? code! : SIGNAL_EXIT_BASE + (SIGNAL_NUMBERS[signal] ?? 0);
+    const exitCode = signal === null ? code! : SIGNAL_EXIT_BASE + constants.signals[signal];
     if (exitCode !== 0) throw new CommandFailure(exitCode, signal === null ? '' : `${words[0]} was ended by ${signal}`);
   } finally {
     await server?.close();
@@ -126,7 +119,7 @@ async function serve(options: VerbsOptions, output: Output): Promise<void> {
   const server = await openServer(socket, options);
   output.note(`NIC on ${options.bind.text}: ${server.device.portDescription}`);
   output.note(`programs find it by: eval "$(rocev2 verbs env --bind ${options.bind.text})"`);
-  output.note('Ctrl-C ends it');
+  output.ready();
   await untilInterrupted(output.io.interrupted);
   await server.close();
 }
