@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { RoceError } from 'rocev2/internal/core';
 import { type DynamicSymbol, definedSymbols } from './elf.js';
+import { makePrivateFolder } from './socket-folder.js';
 
 const NAME = 'libibverbs.so.1';
 const SOURCES = fileURLToPath(new URL('../native/', import.meta.url));
@@ -33,7 +34,7 @@ export async function shimLibrary(env: NodeJS.ProcessEnv): Promise<string> {
   const script = versionScript(symbols);
   const parts = [process.arch, ...FLAGS, stubs, script, ...sources];
   const hash = createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 24);
-  const cache = cacheFolder(env);
+  const cache = await cacheFolder(env);
   const library = path.join(cache, hash, NAME);
   if (existsSync(library)) return library;
   await mkdir(cache, { recursive: true, mode: 0o700 });
@@ -64,10 +65,13 @@ function installedLibrary(): string {
   throw new RoceError('ERR_ROCE_NOT_FOUND', `${NAME} is not installed`, 'apt install libibverbs1');
 }
 
-function cacheFolder(env: NodeJS.ProcessEnv): string {
+async function cacheFolder(env: NodeJS.ProcessEnv): Promise<string> {
   const base = env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
-  const folder = path.join(base, 'rocev2-verbs');
-  return isWritable(base) ? folder : path.join(tmpdir(), `rocev2-verbs-${process.getuid?.()}`);
+  if (isWritable(base)) return path.join(base, 'rocev2-verbs');
+  // Other users can write here, and programs load the library.
+  const folder = path.join(tmpdir(), `rocev2-verbs-${process.getuid?.()}`);
+  await makePrivateFolder(folder);
+  return folder;
 }
 
 function isWritable(folder: string): boolean {

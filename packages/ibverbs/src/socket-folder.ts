@@ -1,23 +1,22 @@
 /** Where the NIC of an address listens: a folder that only this user can enter. */
 
-import { lstatSync, mkdirSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { RoceError } from 'rocev2/internal/core';
+import { checkControlDirectory } from 'rocev2/internal/estats';
 
-const OTHERS = 0o077;
+/** Makes a folder that only this user can enter. Rejects with ERR_ROCE_IO if it belongs to, or is open to, others. */
+export async function makePrivateFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await checkControlDirectory(folder);
+}
 
-/** Path of the socket. Makes the folder. Throws ERR_ROCE_IO if it belongs to, or is open to, another user. */
-export function socketPath(address: string, env: NodeJS.ProcessEnv): string {
-  const uid = process.getuid?.() ?? 0;
-  const folder = path.join(env['XDG_RUNTIME_DIR'] ?? tmpdir(), `rocev2-verbs-${uid}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { uid: owner, mode } = lstatSync(folder);
-  if (owner !== uid || (mode & OTHERS) !== 0) {
-    throw new RoceError('ERR_ROCE_IO', `other users can enter ${folder}`, `chmod 700 it, or set XDG_RUNTIME_DIR`);
-  }
+/** Path of the socket. Makes the folder. Rejects with ERR_ROCE_IO if it belongs to, or is open to, another user. */
+export async function socketPath(address: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const folder = path.join(env['XDG_RUNTIME_DIR'] ?? tmpdir(), `rocev2-verbs-${process.getuid?.() ?? 0}`);
+  await makePrivateFolder(folder);
   return path.join(folder, `${address.replaceAll(':', '_')}.sock`);
 }
 

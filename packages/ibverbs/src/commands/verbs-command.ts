@@ -94,7 +94,7 @@ async function environment(socket: string): Promise<{ readonly [name: string]: s
 }
 
 async function runProgram(words: readonly string[], options: VerbsOptions, output: Output): Promise<void> {
-  const socket = socketPath(options.bind.text, process.env);
+  const socket = await socketPath(options.bind.text, process.env);
   const variables = await environment(socket);
   const server = (await isServed(socket)) ? undefined : await openServer(socket, options);
   try {
@@ -114,7 +114,7 @@ async function runProgram(words: readonly string[], options: VerbsOptions, outpu
 }
 
 async function serve(options: VerbsOptions, output: Output): Promise<void> {
-  const socket = socketPath(options.bind.text, process.env);
+  const socket = await socketPath(options.bind.text, process.env);
   if (await isServed(socket)) throw new CommandFailure(1, `a NIC runs on ${options.bind.text} already`);
   const server = await openServer(socket, options);
   output.note(`NIC on ${options.bind.text}: ${server.device.portDescription}`);
@@ -125,6 +125,6 @@ async function serve(options: VerbsOptions, output: Output): Promise<void> {
 }
 
 async function printEnvironment({ bind }: VerbsOptions, output: Output): Promise<void> {
-  const variables = await environment(socketPath(bind.text, process.env));
+  const variables = await environment(await socketPath(bind.text, process.env));
   for (const [name, value] of Object.entries(variables)) output.line(`export ${name}='${value}'`);
 }
