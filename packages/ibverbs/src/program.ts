@@ -35,6 +35,28 @@ const KNOWN_ATTRIBUTES = 0x1f_ffff;
 const ALTERNATE_PATH = 1 << 14;
 const PATH_MIG_STATE = 1 << 18;
 
+/** Arguments of a message that are attributes of a queue pair, in commands and answers; native/objects.c has the same. */
+const QP_ARGUMENTS = {
+  state: 2,
+  accessFlags: 3,
+  qkey: 4,
+  dscp: 7,
+  pathMtu: 8,
+  timeout: 9,
+  retryCnt: 10,
+  rnrRetry: 11,
+  rqPsn: 12,
+  maxRdAtomic: 13,
+  minRnrTimer: 14,
+  sqPsn: 15,
+  maxDestRdAtomic: 16,
+  destQpn: 17,
+} as const;
+const REMOTE_GID = 5;
+const SQ_DRAINING = 21;
+type QpArgument = keyof typeof QP_ARGUMENTS;
+const QP_ARGUMENT_NAMES = Object.keys(QP_ARGUMENTS) as QpArgument[];
+
 /** Events as ibv_event_type numbers them. */
 const EVENT_NUMBERS: ReadonlyMap<number, number> = new Map([
   [EVENT_CQ_ERR, 0],
@@ -57,6 +79,16 @@ const CREATES: ReadonlySet<number> = new Set([
   op.OP_CREATE_SRQ,
   op.OP_CREATE_QP,
   op.OP_CREATE_AH,
+]);
+
+const DESTROYS: ReadonlyMap<number, Kind> = new Map([
+  [op.OP_DEALLOC_PD, 'pd'],
+  [op.OP_DEREG_MR, 'mr'],
+  [op.OP_DEALLOC_MW, 'mw'],
+  [op.OP_DESTROY_CQ, 'cq'],
+  [op.OP_DESTROY_SRQ, 'srq'],
+  [op.OP_DESTROY_AH, 'ah'],
+  [op.OP_DESTROY_QP, 'qp'],
 ]);
 
 interface OwnObject {
@@ -202,6 +234,11 @@ export class Program {
     if (CREATES.has(message.operation) && this.objects >= OBJECTS_MAX) {
       throw new RoceError('ERR_ROCE_LIMIT', `process ${this.pid} has ${OBJECTS_MAX} objects, which is the limit`);
     }
+    const destroyed = DESTROYS.get(message.operation);
+    if (destroyed !== undefined) {
+      if (destroyed === 'qp') await this.#settle(this.#own('qp', first));
+      return this.#free(destroyed, first);
+    }
     switch (message.operation) {
       case op.OP_HELLO:
         return this.#takeDoorbells(message);
@@ -209,23 +246,15 @@ export class Program {
         const { pd } = await device.command('allocPd', {});
         return this.#add('pd', pd, PLAIN, message);
       }
-      case op.OP_DEALLOC_PD:
-        return this.#free('pd', first);
       case op.OP_REG_MR:
         return this.#registerMemory(message);
-      case op.OP_DEREG_MR:
-        return this.#free('mr', first);
       case op.OP_ALLOC_MW: {
         const { mw, rkey } = await device.command('allocMw', { pd: this.#own('pd', first), type: message.number(1) });
         message.set(1, rkey);
         return this.#add('mw', mw, PLAIN, message);
       }
-      case op.OP_DEALLOC_MW:
-        return this.#free('mw', first);
       case op.OP_CREATE_CQ:
         return this.#createCq(message);
-      case op.OP_DESTROY_CQ:
-        return this.#free('cq', first);
       case op.OP_CREATE_SRQ: {
         const pd = this.#own('pd', first);
         const rings = this.#openRings([message.number(1), message.number(2), RECV_BYTES_MIN]);
@@ -236,24 +265,17 @@ export class Program {
       case op.OP_MODIFY_SRQ:
         await device.command('modifySrq', { srq: this.#own('srq', first), limit: message.number(1) });
         return;
-      case op.OP_DESTROY_SRQ:
-        return this.#free('srq', first);
       case op.OP_CREATE_QP:
         return this.#createQp(message);
       case op.OP_MODIFY_QP:
         return this.#modifyQp(message);
       case op.OP_QUERY_QP:
         return this.#queryQp(message);
-      case op.OP_DESTROY_QP:
-        await this.#settle(this.#own('qp', first));
-        return this.#free('qp', first);
       case op.OP_CREATE_AH: {
         const to = { remoteGid: message.gid(1), remoteUdpPort: ROCE_UDP_PORT, dscp: message.number(3) };
         const { ah } = await device.command('createAh', { pd: this.#own('pd', first), ...to });
         return this.#add('ah', ah, PLAIN, message);
       }
-      case op.OP_DESTROY_AH:
-        return this.#free('ah', first);
       default:
         throw new RoceError('ERR_ROCE_UNSUPPORTED', `operation ${message.operation} is unknown`);
     }
@@ -314,33 +336,20 @@ export class Program {
   }
 
   async #modifyQp(message: op.NicMessage): Promise<void> {
-    const at = (index: number) => message.number(1 + index);
-    const given = at(0);
+    const given = message.number(1);
     if ((given & ALTERNATE_PATH) !== 0) {
       throw new RoceError('ERR_ROCE_UNSUPPORTED', 'alternate paths are not supported');
     }
+    const values = QP_ARGUMENT_NAMES.map((name) => [name, message.number(QP_ARGUMENTS[name])]);
     await this.#device.command('modifyQp', {
+      ...(Object.fromEntries(values) as Record<QpArgument, number>),
       qpn: this.#own('qp', message.number(0)),
       mask: given & KNOWN_ATTRIBUTES & ~PATH_MIG_STATE,
-      state: at(1),
-      accessFlags: at(2),
-      qkey: at(3),
-      remoteGid: message.gid(5),
+      remoteGid: message.gid(REMOTE_GID),
       remoteUdpPort: ROCE_UDP_PORT,
-      dscp: at(6),
-      pathMtu: at(7),
-      timeout: at(8),
-      retryCnt: at(9),
-      rnrRetry: at(10),
-      rqPsn: at(11),
-      maxRdAtomic: at(12),
-      minRnrTimer: at(13),
-      sqPsn: at(14),
-      maxDestRdAtomic: at(15),
-      destQpn: at(16),
-      enSqdAsyncNotify: at(17),
-      port: at(18),
-      curState: at(19),
+      enSqdAsyncNotify: message.number(18),
+      port: message.number(19),
+      curState: message.number(20),
       pkeyIndex: 0,
       ecn: 0,
       totalTimeout: 0,
@@ -355,27 +364,9 @@ export class Program {
 
   async #queryQp(message: op.NicMessage): Promise<void> {
     const info = await this.#device.command('queryQp', { qpn: this.#own('qp', message.number(0)) });
-    const { state, accessFlags, qkey, dscp, pathMtu, timeout, retryCnt, rnrRetry, rqPsn, maxRdAtomic } = info;
-    const { minRnrTimer, sqPsn, maxDestRdAtomic, destQpn, sqDraining } = info;
-    message.setGid(5, info.remoteGid);
-    const values = new Map([
-      [1, state],
-      [2, accessFlags],
-      [3, qkey],
-      [6, dscp],
-      [7, pathMtu],
-      [8, timeout],
-      [9, retryCnt],
-      [10, rnrRetry],
-      [11, rqPsn],
-      [12, maxRdAtomic],
-      [13, minRnrTimer],
-      [14, sqPsn],
-      [15, maxDestRdAtomic],
-      [16, destQpn],
-      [20, sqDraining],
-    ]);
-    for (const [index, value] of values) message.set(1 + index, value);
+    for (const name of QP_ARGUMENT_NAMES) message.set(QP_ARGUMENTS[name], info[name]);
+    message.setGid(REMOTE_GID, info.remoteGid);
+    message.set(SQ_DRAINING, info.sqDraining);
   }
 
   /** Resolves when the answers that a queue pair owes have left, or after {@link SETTLE_MAX_NS}. */
