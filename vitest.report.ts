@@ -28,7 +28,10 @@ function runReporter(jsonFile: string): Reporter {
       config = vite.config.configFile ?? '';
     },
     onTestRunEnd(_modules, unhandled: readonly SerializedError[]): void {
-      const unhandledErrors = unhandled.map(({ message }) => message);
+      const unhandledErrors = unhandled.map(({ name, message, VITEST_TEST_PATH: file }) => ({
+        message: `${name}: ${message}`,
+        ...(typeof file === 'string' ? { file } : {}),
+      }));
       const run = { config, node: process.version, unhandledErrors };
       writeFileSync(`${jsonFile.replace(/\.json$/, '')}.run`, JSON.stringify(run));
     },

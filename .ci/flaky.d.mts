@@ -16,7 +16,8 @@ export interface Never {
 export interface Run {
   readonly config: string;
   readonly node: string;
-  readonly unhandledErrors: readonly string[];
+  /** Errors outside of tests. `file` is the absolute path of the test file that ran, if vitest knows it. */
+  readonly unhandledErrors: ReadonlyArray<{ readonly message: string; readonly file?: string }>;
 }
 
 /** What is read of a JSON report of vitest. */
@@ -38,7 +39,13 @@ export interface Report {
 
 export declare const FLAKY_ALLOWED: number;
 export declare const RERUNS_AT_MOST: number;
-export declare function failuresOf(suite: string, report: Report, root: string): Failure[];
+export declare function failuresOf(
+  suite: string,
+  report: Report,
+  root: string,
+  unhandledErrors?: Run['unhandledErrors'],
+): Failure[];
+export declare function linesOf(messages: readonly string[]): string[];
 export declare function isFound(failure: Failure, never: Never): boolean;
 export declare function judge(
   failures: readonly Failure[],

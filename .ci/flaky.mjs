@@ -6,11 +6,27 @@ import { relative, resolve } from 'node:path';
 export const FLAKY_ALLOWED = 2;
 /** With more failures than this, something is broken, and reruns would only take time. */
 export const RERUNS_AT_MOST = 20;
+/** Lines that are printed of a failure. */
+const MESSAGE_LINES = 40;
 /** Times that a flaky test passes alone. */
 const PASSES = 2;
 
-/** The failures of a suite: its tests, and files that fail as a whole, which have no `fullName`. `root` is what paths are relative to. */
-export function failuresOf(suite, report, root) {
+/**
+ * The failures of a suite: its tests, and files that fail as a whole, which have no `fullName`. `root` is what paths are relative to. An error outside of
+ * tests belongs to the first failed test of the file that ran, or else fails that file.
+ */
+export function failuresOf(suite, report, root, unhandledErrors = []) {
+  const failures = failedTests(suite, report, root);
+  for (const { message, file } of unhandledErrors.filter((error) => error.file !== undefined)) {
+    const path = relative(root, file);
+    const failure = failures.find((other) => other.file === path);
+    if (failure === undefined) failures.push({ suite, file: path, fullName: undefined, messages: [message] });
+    else failure.messages = [...failure.messages, message];
+  }
+  return failures;
+}
+
+function failedTests(suite, report, root) {
   return report.testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const tests = assertionResults.filter((test) => test.status === 'failed');
@@ -41,13 +57,22 @@ export function judge(failures, never, passesAlone) {
   return { flaky, failed: failures.filter((failure) => !flaky.includes(failure)) };
 }
 
-/** The steps that failed for nothing but flaky tests. A suite without a report, or with errors outside of its tests, stays failed. */
+/** What is printed of the messages of a failure: not where vitest called the test. */
+export function linesOf(messages) {
+  return messages
+    .join('\n')
+    .split('\n')
+    .filter((line) => !line.includes('/node_modules/@vitest/'))
+    .slice(0, MESSAGE_LINES);
+}
+
+/** The steps that failed for nothing but flaky tests. A suite without a report, or with errors outside of its files, stays failed. */
 export function stepsOfFlaky(failedSteps, flaky, failed, runs) {
   return failedSteps.filter(
     (step) =>
       flaky.some(({ suite }) => suite === step) &&
       !failed.some(({ suite }) => suite === step) &&
-      runs[step]?.unhandledErrors.length === 0,
+      runs[step]?.unhandledErrors.every(({ file }) => file !== undefined),
   );
 }
 

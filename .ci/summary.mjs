@@ -4,9 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import process from 'node:process';
-import { FLAKY_ALLOWED, failuresOf, hasPassed, judge, rerunCommand, stepsOfFlaky } from './flaky.mjs';
-
-const MESSAGE_LINES = 12;
+import { FLAKY_ALLOWED, failuresOf, hasPassed, judge, linesOf, rerunCommand, stepsOfFlaky } from './flaky.mjs';
 
 const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const [folder, passedSteps, ...failedSteps] = process.argv.slice(2);
@@ -22,9 +20,9 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.json')))
   const report = read(join(folder, file));
   passed += report.numPassedTests;
   skipped += report.numPendingTests;
-  failures.push(...failuresOf(suite, report, process.cwd()));
   const run = join(folder, `${suite}.run`);
   if (existsSync(run)) runs[suite] = read(run);
+  failures.push(...failuresOf(suite, report, process.cwd(), runs[suite]?.unhandledErrors));
 }
 
 const { flaky, failed } = judge(failures, never, passesAlone);
@@ -37,7 +35,13 @@ for (const failure of flaky) {
   tell(`flaky: ${nameOf(failure)}${cause === undefined ? '' : ` (known: ${cause})`}`, failure.messages);
 }
 if (!isTolerated) console.log(`${flaky.length} flaky tests: more than ${FLAKY_ALLOWED} fail`);
-for (const name of red) console.log(`failed step: ${name}`);
+for (const name of red) {
+  const outside = (runs[name]?.unhandledErrors ?? []).filter(({ file }) => file === undefined);
+  tell(
+    `failed step: ${name}`,
+    outside.map(({ message }) => `error outside of tests: ${message}`),
+  );
+}
 for (const failure of failed) tell(`failed: ${nameOf(failure)}`, failure.messages);
 
 const countsAsFailed = red.length + failed.length + (isTolerated ? 0 : flaky.length);
@@ -51,7 +55,7 @@ function nameOf({ file, fullName }) {
 
 function tell(title, messages) {
   console.log(title);
-  for (const line of messages.join('\n').split('\n').slice(0, MESSAGE_LINES)) console.log(`    ${line}`);
+  for (const line of linesOf(messages)) console.log(`    ${line}`);
 }
 
 /** Runs the test alone. What cannot be run again has not passed. */

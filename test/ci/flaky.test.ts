@@ -9,6 +9,7 @@ import {
   hasPassed,
   isFound,
   judge,
+  linesOf,
   type Never,
   RERUNS_AT_MOST,
   type Report,
@@ -99,12 +100,17 @@ describe('a failed step', () => {
   });
 
   it('stays failed with another failure, without flaky tests, with errors outside of tests, or without a report', () => {
-    const unhandled = { ...run, unhandledErrors: ['socket closed'] };
+    const unhandled = { ...run, unhandledErrors: [{ message: 'socket closed' }] };
     expect(stepsOfFlaky(['test'], [failure()], [failure()], { test: run })).toEqual([]);
     expect(stepsOfFlaky(['lint'], [failure()], [], { test: run })).toEqual([]);
     expect(stepsOfFlaky(['test'], [failure()], [], { test: unhandled })).toEqual([]);
     expect(stepsOfFlaky(['test'], [failure()], [], {})).toEqual([]);
   });
+});
+
+it('what is printed of a failure leaves out the frames of vitest', () => {
+  const frames = ['at /root/test/a.test.ts:1:2', 'at file:///root/node_modules/@vitest/runner/dist/a.js:1:2'];
+  expect(linesOf(['wrong', frames.join('\n')])).toEqual(['wrong', frames[0]]);
 });
 
 describe('a rerun', () => {

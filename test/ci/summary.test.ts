@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Run } from '../../.ci/flaky.mjs';
 
 /** Passes every test, and writes what it was called with; one whose name has `broken` fails, with `absent` it is not found. */
 const STAND_IN = `#!${process.execPath}
@@ -28,7 +29,11 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** A suite with five tests that pass, one that is skipped, and these that fail. */
-function suite(name: string, failing: string[], { file = 'test/cm/a.test.ts', unhandledErrors = [] as string[] } = {}) {
+function suite(
+  name: string,
+  failing: string[],
+  { file = 'test/cm/a.test.ts', unhandledErrors = [] as Run['unhandledErrors'] } = {},
+) {
   const assertionResults = failing.map((fullName) => ({
     fullName,
     status: 'failed',
@@ -87,6 +92,27 @@ it('is red with what a seed found, without a rerun', () => {
 it('is red with a failed step that has no failed tests, and with errors outside of tests', () => {
   suite('test', []);
   expect(summary('lint')).toMatchObject({ last: '8 passed, 1 failed, 1 skipped', status: 1 });
-  suite('test', ['one'], { unhandledErrors: ['socket closed'] });
-  expect(summary('test')).toMatchObject({ last: '9 passed, 1 failed, 1 skipped', status: 1 });
+  suite('test', ['one'], { unhandledErrors: [{ message: 'socket closed' }] });
+  const { stdout, ...outcome } = summary('test');
+  expect(outcome).toMatchObject({ last: '9 passed, 1 failed, 1 skipped', status: 1 });
+  expect(stdout).toContain('failed step: test\n    error outside of tests: socket closed\n');
+});
+
+it('runs a file again whose only failure is an error outside of its tests', () => {
+  const unhandledErrors = [{ message: 'socket closed', file: resolve('test/cm/a.test.ts') }];
+  suite('test', [], { unhandledErrors });
+  const { stdout, ...outcome } = summary('test');
+  expect(stdout).toContain('flaky: test/cm/a.test.ts\n    socket closed\n');
+  expect(outcome).toMatchObject({ last: '10 passed, 0 failed, 1 skipped', status: 0 });
+  expect(outcome.reruns.length).toBe(2);
+  suite('test', [], { unhandledErrors: [{ message: 'socket closed', file: resolve('test/broken.test.ts') }] });
+  expect(summary('test')).toMatchObject({ last: '8 passed, 2 failed, 1 skipped', status: 1 });
+});
+
+it('counts a failed test and an error outside of the tests of its file once', () => {
+  const unhandledErrors = [{ message: 'socket closed', file: resolve('test/cm/a.test.ts') }];
+  suite('test', ['one'], { unhandledErrors });
+  const { stdout, ...outcome } = summary('test');
+  expect(stdout).toContain('flaky: test/cm/a.test.ts: one\n    first output of one\n    socket closed\n');
+  expect(outcome).toMatchObject({ last: '10 passed, 0 failed, 1 skipped', status: 0, reruns: ['^one$', '^one$'] });
 });
