@@ -6,6 +6,9 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { FLAKY_ALLOWED, failuresOf, hasPassed, judge, linesOf, rerunCommand, stepsOfFlaky } from './flaky.mjs';
 
+/** Lines of its output that are shown again of a failed step. */
+const LOG_LINES = 30;
+
 const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const [folder, passedSteps, ...failedSteps] = process.argv.slice(2);
 const never = read(new URL('never-flaky.json', import.meta.url));
@@ -41,6 +44,8 @@ for (const name of red) {
     `failed step: ${name}`,
     outside.map(({ message }) => `error outside of tests: ${message}`),
   );
+  const log = join(folder, `${name}.log`);
+  if (outside.length === 0 && existsSync(log)) tell(`the end of its output:`, [endOf(readFileSync(log, 'utf8'))]);
 }
 for (const failure of failed) tell(`failed: ${nameOf(failure)}`, failure.messages);
 
@@ -51,6 +56,10 @@ process.exitCode = passed > 0 && countsAsFailed === 0 ? 0 : 1;
 
 function nameOf({ file, fullName }) {
   return fullName === undefined ? file : `${file}: ${fullName}`;
+}
+
+function endOf(output) {
+  return output.trimEnd().split('\n').slice(-LOG_LINES).join('\n');
 }
 
 function tell(title, messages) {

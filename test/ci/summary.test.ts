@@ -91,7 +91,13 @@ it('is red with what a seed found, without a rerun', () => {
 
 it('is red with a failed step that has no failed tests, and with errors outside of tests', () => {
   suite('test', []);
-  expect(summary('lint')).toMatchObject({ last: '8 passed, 1 failed, 1 skipped', status: 1 });
+  const log = Array.from({ length: 50 }, (_, line) => `line ${line} of lint`);
+  writeFileSync(join(folder, 'lint.log'), `${log.join('\n')}\n`);
+  const lint = summary('lint');
+  expect(lint).toMatchObject({ last: '8 passed, 1 failed, 1 skipped', status: 1 });
+  expect(lint.stdout).toContain('line 20 of lint\n');
+  expect(lint.stdout).toContain('line 49 of lint\n');
+  expect(lint.stdout).not.toContain('line 19 of lint');
   suite('test', ['one'], { unhandledErrors: [{ message: 'socket closed' }] });
   const { stdout, ...outcome } = summary('test');
   expect(outcome).toMatchObject({ last: '9 passed, 1 failed, 1 skipped', status: 1 });
