@@ -111,6 +111,11 @@ export class FairClient {
     });
   }
 
+  /** Whether the memory of a request is free now. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#queue.hasRoomFor(this.#account, bytes);
+  }
+
   done(): void {
     this.#queue.done();
   }
@@ -206,6 +211,12 @@ export class FairQueue {
   }
 
   /** @internal */
+  hasRoomFor(account: Account, bytes: number): boolean {
+    const fromPool = this.#fromPool(account, bytes);
+    return fromPool === 0 || (this.#poolFits(account, fromPool) && !this.#fillsGroup(account, fromPool));
+  }
+
+  /** @internal */
   done(): void {
     this.#freeSlots++;
     this.#serve();
@@ -275,19 +286,30 @@ export class FairQueue {
       this.#limitNs = Math.min(this.#limitNs, limit.readyNs);
       return false;
     }
-    const fromPool = this.#overShare(account.heldBytes + bytes) - this.#overShare(account.heldBytes);
+    const fromPool = this.#fromPool(account, bytes);
     if (fromPool === 0) return true;
-    const mayTake = this.#firstForPool === undefined || this.#firstForPool === account;
-    const groupBytes = account.group?.poolBytes ?? 0;
-    account.waitsForGroup = groupBytes > 0 && groupBytes + fromPool > this.#groupBytesMax;
-    const poolFits = this.#poolBytes === 0 || this.#poolBytes + fromPool <= this.#bytesMax;
-    if (mayTake && poolFits && !account.waitsForGroup) return true;
+    account.waitsForGroup = this.#fillsGroup(account, fromPool);
+    if (this.#poolFits(account, fromPool) && !account.waitsForGroup) return true;
     account.poolWaitsSinceNs = Math.min(account.poolWaitsSinceNs, this.#clock.nowNs());
     if (account.waitsForGroup) {
       if (this.#firstForPool === account) this.#firstForPool = undefined;
     } else if (this.#overShare(account.heldBytes) === 0) this.#firstForPool ??= account;
     this.#lookLater();
     return false;
+  }
+
+  #fromPool({ heldBytes }: Account, bytes: number): number {
+    return this.#overShare(heldBytes + bytes) - this.#overShare(heldBytes);
+  }
+
+  #poolFits(account: Account, fromPool: number): boolean {
+    if (this.#firstForPool !== undefined && this.#firstForPool !== account) return false;
+    return this.#poolBytes === 0 || this.#poolBytes + fromPool <= this.#bytesMax;
+  }
+
+  #fillsGroup({ group }: Account, fromPool: number): boolean {
+    const groupBytes = group?.poolBytes ?? 0;
+    return groupBytes > 0 && groupBytes + fromPool > this.#groupBytesMax;
   }
 
   #take(account: Account, { bytes, limit }: Ask): void {

@@ -11,7 +11,7 @@ import type { RateLimit } from '../fair/rate-limit.js';
 import type { NbdExport } from './protocol/nbd-export.js';
 import { type NbdRequest, refusalOf, type WritePart } from './protocol/nbd-request.js';
 import type { NbdAgreement } from './protocol/negotiation.js';
-import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/reply.js';
+import { blockStatusReply, errorReply, readHeader, readReply, shortReply } from './protocol/reply.js';
 import * as wire from './protocol/wire.js';
 
 /** Longer ranges are requested from the disk in parts, so that other requests are served in between. */
@@ -66,6 +66,44 @@ export async function execute(
   } catch (error) {
     return failed(request, agreement, error);
   }
+}
+
+/**
+ * Executes a valid READ with memory for a part of it, `buffer`: each part leaves before the next is read. `send` gets
+ * the pieces of a part, resolves when they have left and the buffer may be used again, and with false if the connection
+ * has ended. A reply in one piece reports an error only before its data, so the disk is read once without sending.
+ * Resolves with false if a read fails after that: the connection must end. Rejects only for a defect of this program.
+ */
+export async function readInParts(
+  request: NbdRequest,
+  agreement: NbdAgreement<ServedExport>,
+  buffer: Uint8Array,
+  turns: FairClient,
+  send: (pieces: readonly Uint8Array[]) => Promise<boolean>,
+): Promise<boolean> {
+  const { echo, offset, lengthBytes, flags } = request;
+  const { export: served, structuredReplies } = agreement;
+  const mayPart = structuredReplies && (flags & wire.CMD_FLAG_DF) === 0;
+  const read = async (use?: (at: number, part: Uint8Array) => Promise<boolean>): Promise<boolean> => {
+    for (let at = 0; at < lengthBytes; at += buffer.length) {
+      const part = buffer.subarray(0, Math.min(buffer.length, lengthBytes - at));
+      await readInTurns(served.device, offset + at, part, turns);
+      if (use !== undefined && !(await use(at, part))) return false;
+    }
+    return true;
+  };
+  try {
+    if (mayPart) {
+      return await read((at, part) => send(readReply(echo, offset + at, part, at + part.length === lengthBytes)));
+    }
+    await read();
+  } catch (error) {
+    return send(failed(request, agreement, error));
+  }
+  const head = structuredReplies ? readHeader(echo, offset, lengthBytes) : shortReply(echo);
+  return send([head])
+    .then((isOpen) => isOpen && read((_, part) => send([part])))
+    .catch(() => false);
 }
 
 function failed(request: NbdRequest, agreement: NbdAgreement<ServedExport>, error: unknown): readonly Uint8Array[] {

@@ -7,8 +7,8 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../core/clock.js';
 import type { FairClient, FairQueue, RequestPace } from '../../core/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
-import { execute, executePart, type ServedExport } from './execute.js';
-import { memoryOf, type NbdRequest } from './protocol/nbd-request.js';
+import { execute, executePart, readInParts, type ServedExport } from './execute.js';
+import { memoryOf, type NbdRequest, PART_BYTES, refusalOf } from './protocol/nbd-request.js';
 import { NbdServerSession } from './protocol/nbd-server-session.js';
 import { CMD_READ } from './protocol/wire.js';
 import { acceptTls, type TlsConfig } from './tls/server-tls.js';
@@ -60,6 +60,8 @@ export interface NbdShared {
   readonly tls?: TlsConfig | undefined;
 }
 
+type HeldReply = readonly [pieces: readonly Uint8Array[], sent: (() => void) | undefined];
+
 export class NbdServerConnection {
   #socket: Socket;
   readonly #session: NbdServerSession<ServedExport>;
@@ -76,6 +78,10 @@ export class NbdServerConnection {
   #finishing = false;
   #closed = false;
   #corked = false;
+  /** READs in parts: their replies leave one after the other. */
+  #parted: Promise<void> = Promise.resolve();
+  /** Replies that wait until that of a READ in parts has left; undefined: none leaves. */
+  #behindParts: HeldReply[] | undefined;
 
   constructor(socket: Socket, exports: readonly ServedExport[], shared: NbdShared) {
     this.#socket = socket;
@@ -179,15 +185,16 @@ export class NbdServerConnection {
         if (this.#socket.isPaused()) this.#socket.resume();
         return;
       }
+      const bytes = this.#room ?? 0;
       this.#room = undefined;
-      void this.#serve(request);
+      void this.#serve(request, bytes);
     }
   }
 
   #hasRoomFor(request: NbdRequest): boolean {
     if (this.#room !== undefined) return true;
     if (this.#isAsking || this.#requests >= REQUESTS_MAX || this.#bytes >= BYTES_MAX) return false;
-    const bytes = memoryOf(request);
+    const bytes = this.#memoryFor(request);
     let isLater = false;
     this.#isAsking = true;
     const granted = () => {
@@ -200,47 +207,82 @@ export class NbdServerConnection {
     return this.#room !== undefined;
   }
 
-  /** A WRITE counts as one request of its whole length. */
-  #limitOf({ part }: NbdRequest): RequestPace | undefined {
+  /** While other clients hold the pool, a long READ takes memory for a part, which the client's share has. */
+  #memoryFor(request: NbdRequest): number {
+    const bytes = memoryOf(request);
+    if (request.type !== CMD_READ || bytes <= PART_BYTES || this.#client.hasRoomFor(bytes)) return bytes;
+    const agreement = this.#session.agreement!;
+    const mayPart = PART_BYTES % agreement.export.blockBytes === 0 && refusalOf(request, agreement) === undefined;
+    return mayPart ? PART_BYTES : bytes;
+  }
+
+  /** A request in parts counts as one of its whole length. */
+  #limitOf(request: NbdRequest): RequestPace | undefined {
+    const { part } = request;
     const { limit } = this.#session.agreement!.export;
-    if (part === undefined || limit === undefined) return limit;
-    if (!part.isFirst) return undefined;
+    if (limit === undefined) return undefined;
+    if (part?.isFirst === false) return undefined;
+    const wholeBytes = part?.whole.lengthBytes ?? memoryOf(request);
     return {
       get readyNs() {
         return limit.readyNs;
       },
-      take: (_, nowNs) => limit.take(part.whole.lengthBytes, nowNs),
+      take: (_, nowNs) => limit.take(wholeBytes, nowNs),
     };
   }
 
-  async #serve(request: NbdRequest): Promise<void> {
+  async #serve(request: NbdRequest, bytes: number): Promise<void> {
     const { buffers, counters } = this.#shared;
-    const bytes = memoryOf(request);
     const isRead = request.type === CMD_READ;
     this.#requests++;
     this.#bytes += bytes;
     if (request.part?.isFirst !== false) counters.requests++;
-    counters[isRead ? 'bytesRead' : 'bytesWritten'] += bytes;
+    counters[isRead ? 'bytesRead' : 'bytesWritten'] += memoryOf(request);
     const agreement = this.#session.agreement!;
+    const sent = (data?: Uint8Array) => {
+      this.#requests--;
+      this.#bytes -= bytes;
+      if (data !== undefined) buffers.give(data);
+      this.#client.give(bytes);
+      if (!this.#finishing) this.#pump();
+      else if (this.#requests === 0) this.#socket.end();
+    };
+    if (bytes < memoryOf(request)) {
+      this.#client.done();
+      this.#parted = this.#parted.then(async () => {
+        const buffer = this.#allocate(bytes);
+        await this.#sendInParts(request, buffer);
+        sent(buffer);
+      });
+      return;
+    }
     const reply =
       request.part === undefined
         ? await execute(request, agreement, this.#allocate, this.#turns)
         : await executePart(request, request.part, agreement);
     buffers.give(request.data);
     this.#client.done();
-    const sent = () => {
-      this.#requests--;
-      this.#bytes -= bytes;
-      if (isRead) buffers.give(reply.at(-1)!);
-      this.#client.give(bytes);
-      if (!this.#finishing) this.#pump();
-      else if (this.#requests === 0) this.#socket.end();
-    };
     if (reply.length === 0) sent();
-    else this.#send(reply, sent);
+    else this.#send(reply, () => sent(isRead ? reply.at(-1) : undefined));
+  }
+
+  async #sendInParts(request: NbdRequest, buffer: Uint8Array): Promise<void> {
+    const held: HeldReply[] = [];
+    this.#behindParts = held;
+    const send = (pieces: readonly Uint8Array[]) =>
+      new Promise<boolean>((resolve) => void this.#write(pieces, () => resolve(!this.#closed)));
+    const isWhole = await readInParts(request, this.#session.agreement!, buffer, this.#turns, send);
+    this.#behindParts = undefined;
+    if (!isWhole) this.#socket.destroy();
+    for (const [pieces, sent] of held) this.#write(pieces, sent);
   }
 
   #send(pieces: readonly Uint8Array[], sent?: () => void): void {
+    if (this.#behindParts === undefined) this.#write(pieces, sent);
+    else this.#behindParts.push([pieces, sent]);
+  }
+
+  #write(pieces: readonly Uint8Array[], sent?: () => void): void {
     if (!this.#corked) {
       const socket = this.#socket;
       this.#corked = true;
@@ -251,10 +293,10 @@ export class NbdServerConnection {
       });
     }
     const last = pieces.length - 1;
-    pieces.forEach((piece, i) => void this.#write(piece, i === last ? sent : undefined));
+    pieces.forEach((piece, i) => void this.#writePiece(piece, i === last ? sent : undefined));
   }
 
-  #write(piece: Uint8Array, sent: (() => void) | undefined): void {
+  #writePiece(piece: Uint8Array, sent: (() => void) | undefined): void {
     let at = 0;
     for (; piece.length - at > PIECE_BYTES; at += PIECE_BYTES) {
       this.#socket.write(piece.subarray(at, at + PIECE_BYTES), () => {

@@ -38,6 +38,7 @@ async function disk(sizeBytes: number): Promise<MemoryDevice> {
 
 test('63 clients that read 64 MiB each and fetch nothing hold less than the budget, keep nobody waiting, and leave nothing behind', async () => {
   const served = await ServedDisk.open(await disk(32 * MIB));
+  const before = process.memoryUsage().arrayBuffers;
   closers.push(() => served.close());
   const hostile = await Promise.all(
     Array.from({ length: 63 }, async () => {
@@ -59,14 +60,53 @@ test('63 clients that read 64 MiB each and fetch nothing hold less than the budg
   }
   expect(most).toBeGreaterThan(64 * MIB);
   expect(most).toBeLessThanOrEqual(192 * MIB);
-  const meanwhile = process.memoryUsage().arrayBuffers;
   for (const { socket } of hostile) socket.destroy();
   await eventually(() => served.server.heldBytes === 0);
   // At most 32 MiB stay for the requests that come next. No collector has to run.
-  expect(process.memoryUsage().arrayBuffers).toBeLessThan(meanwhile - most + 33 * MIB);
+  expect(process.memoryUsage().arrayBuffers).toBeLessThan(before + 33 * MIB);
   good.send(request(CMD.READ, 0, 2 * MIB));
   expect((await good.reply()).data.length).toBe(2 * MIB + 8); // More than its own share: the pool is free again.
 });
+
+test.each(['simple', 'structured'] as const)(
+  'READs of 8 MiB are answered while others hold all memory and fetch nothing (%s replies)',
+  async (form) => {
+    const device = await disk(32 * MIB);
+    const pattern = Buffer.alloc(8 * MIB);
+    for (let i = 0; i < pattern.length; i += 4096) pattern.writeUInt32BE(i + 1, i);
+    await device.write(0, pattern);
+    const served = await ServedDisk.open(device);
+    closers.push(() => served.close());
+    const hostile = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const client = await RawClient.inTransmission(served.path, { structured: form === 'structured' });
+        client.socket.pause();
+        client.send(request(CMD.READ, 0, 32 * MIB), request(CMD.READ, 0, 32 * MIB));
+        return client;
+      }),
+    );
+    closers.push(() => hostile.forEach(({ socket }) => void socket.destroy()));
+    await eventually(() => served.server.heldBytes >= 124 * MIB);
+    const good = await RawClient.inTransmission(served.path, { structured: form === 'structured' });
+    closers.push(() => good.socket.destroy());
+    const read = () => (form === 'simple' ? good.reply(8 * MIB) : good.wholeRead(8 * MIB));
+    good.send(request(CMD.READ, 0, 8 * MIB, { cookie: 1n }), request(CMD.FLUSH, 0, 0, { cookie: 2n }));
+    const [first, flush] = [await read(), await good.reply()];
+    expect([first.cookie, flush.cookie]).toEqual([1n, 2n]);
+    expect(first.data.equals(pattern)).toBe(true);
+    expect(served.server.counters.timedOut).toBe(0);
+    // A part in the middle cannot be read: an error, and the connection is still in step.
+    const readPart = device.read.bind(device);
+    device.read = (offset, length, into) =>
+      offset >= 3 * MIB
+        ? Promise.reject(new BlockDeviceError('EIO', 'a damaged block'))
+        : readPart(offset, length, into);
+    good.send(request(CMD.READ, 0, 8 * MIB), request(CMD.READ, 0, 512));
+    expect(form === 'simple' ? (await good.reply()).errno : (await good.wholeRead(8 * MIB)).errno).toBe(5);
+    expect((await good.reply(512)).errno).toBe(0);
+    expect(served.server.heldBytes).toBeLessThanOrEqual(192 * MIB);
+  },
+);
 
 /** A server on a Unix socket with a budget of its own, whose clients are stuck after 50 ms. */
 async function smallServer(bytesMax: number) {

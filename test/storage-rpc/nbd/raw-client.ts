@@ -177,6 +177,23 @@ export class RawClient {
     }
   }
 
+  /** A structured reply to a READ from offset 0, which may have several chunks. */
+  async wholeRead(lengthBytes: number): Promise<{ errno: number; cookie: bigint; data: Buffer }> {
+    const data = Buffer.alloc(lengthBytes);
+    for (;;) {
+      const isDone = (await this.peek(6)).readUInt16BE(4) === 1;
+      const { type, errno, cookie, data: chunk } = await this.reply();
+      if (type === 1) chunk.copy(data, Number(chunk.readBigUInt64BE()), 8);
+      if (isDone) return { errno, cookie, data };
+    }
+  }
+
+  async peek(count: number): Promise<Buffer> {
+    const bytes = await this.take(count);
+    this.#received = Buffer.concat([bytes, this.#received]);
+    return bytes;
+  }
+
   /** The next reply; `dataBytes` follow a simple one without error. */
   async reply(dataBytes = 0): Promise<Reply> {
     const magic = (await this.take(4)).readUInt32BE();

@@ -28,18 +28,24 @@ export function errorReply(echo: Uint8Array, errno: BlockErrno, message: string)
   return bytes;
 }
 
-export function readReply(echo: Uint8Array, offset: number, data: Uint8Array): readonly Uint8Array[] {
+/** The chunk of a structured reply with the data from `offset`; `isLast`: no other chunk follows. */
+export function readReply(echo: Uint8Array, offset: number, data: Uint8Array, isLast = true): readonly Uint8Array[] {
   if (data.length === 0) return [chunk(wire.REPLY_TYPE_NONE, echo, 0)];
   const at = headerBytes(echo);
   if (isZero(data)) {
-    const hole = chunk(wire.REPLY_TYPE_OFFSET_HOLE, echo, 12);
+    const hole = chunk(wire.REPLY_TYPE_OFFSET_HOLE, echo, 12, 0, isLast);
     wire.writeU64(hole, at, offset);
     writeU32(hole, at + 8, data.length);
     return [hole];
   }
-  const header = chunk(wire.REPLY_TYPE_OFFSET_DATA, echo, 8, data.length);
-  wire.writeU64(header, at, offset);
-  return [header, data];
+  return [readHeader(echo, offset, data.length, isLast), data];
+}
+
+/** The header of a chunk of data of `lengthBytes` from `offset`, which follow. */
+export function readHeader(echo: Uint8Array, offset: number, lengthBytes: number, isLast = true): Uint8Array {
+  const header = chunk(wire.REPLY_TYPE_OFFSET_DATA, echo, 8, lengthBytes, isLast);
+  wire.writeU64(header, headerBytes(echo), offset);
+  return header;
 }
 
 export function blockStatusReply(echo: Uint8Array, extents: readonly BlockExtent[]): Uint8Array {
@@ -65,12 +71,12 @@ export function blockStatusReply(echo: Uint8Array, extents: readonly BlockExtent
   return bytes;
 }
 
-function chunk(type: number, echo: Uint8Array, room: number, more = 0): Uint8Array {
+function chunk(type: number, echo: Uint8Array, room: number, more = 0, isLast = true): Uint8Array {
   const start = headerBytes(echo);
   // A piece of Node's pool: a small Uint8Array would be allocated separately on send.
   const bytes = Buffer.allocUnsafe(start + room).fill(0);
   writeU32(bytes, 0, isExtended(echo) ? wire.EXTENDED_REPLY_MAGIC : wire.STRUCTURED_REPLY_MAGIC);
-  writeU16(bytes, 4, wire.REPLY_FLAG_DONE);
+  writeU16(bytes, 4, isLast ? wire.REPLY_FLAG_DONE : 0);
   writeU16(bytes, 6, type);
   bytes.set(echo, 8);
   writeU32(bytes, start - 4, room + more);
