@@ -1,6 +1,6 @@
 // @ts-check
 // Writes the summaries of results against real peers, docs/interop-results.md and packages/inspect/docs/conformance-results.md, from the JSON files
-// that `npm run interop:table` and `npm run conform:table` write, and the tables of docs/performance.md and README.md from that of `npm run aims:table`. With --check it only says whether the pages are what it would write;
+// that `npm run interop:table` and `npm run conform:table` write, the tables of docs/performance.md and README.md from that of `npm run aims:table`, and the table of packages/kv/docs/kv.md from that of `npm run kv:table`. With --check it only says whether the pages are what it would write;
 // with --site it writes the whole tables to scripts/site/results, for the documentation site.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
@@ -226,6 +226,36 @@ function speedOfReadme() {
   ).join('\n');
 }
 
+/** @typedef {{ kind: string, readers: number, load: string, isBlocked: boolean, getsPerSecond: number, p50Us: number, p99Us: number }} KvCell */
+
+const kv = /** @type {{ date: string, cpu: string, cores: number, node: string, cells: KvCell[] }} */ (
+  JSON.parse(read('bench/kv/results.json'))
+);
+
+function speedOfKv() {
+  const whole = (/** @type {number} */ value) => Math.round(value).toLocaleString('en');
+  const cell = (/** @type {Partial<KvCell>} */ wanted) => {
+    const found = kv.cells.find((one) => Object.entries(wanted).every(([name, value]) => one[name] === value));
+    if (found === undefined) throw new Error(`no result of ${JSON.stringify(wanted)}`);
+    const { load, getsPerSecond, p50Us, p99Us } = found;
+    return load === 'paced' ? `${whole(p50Us)}, ${whole(p99Us)}` : whole(getsPerSecond);
+  };
+  const rows = [
+    ['1 reader, 500 GETs/s: p50, p99 in us', { readers: 1, load: 'paced' }],
+    ['1 reader, 32 in flight: GETs/s', { readers: 1, load: 'full' }],
+    ['8 readers, 32 in flight each: GETs/s', { readers: 8, load: 'full' }],
+  ];
+  const columns = ['kv', 'ioredis'].flatMap((kind) => [false, true].map((isBlocked) => ({ kind, isBlocked })));
+  return [
+    `Measured on ${kv.date} with ${kv.cores} cores of an ${kv.cpu} and Node.js ${kv.node.slice(1)}. Values have 100 bytes, and 95 % of the operations are GETs.`,
+    '',
+    ...table(
+      ['readers, GETs', '`@rocev2/kv`, owner idle', 'owner blocked', 'Redis by ioredis, owner idle', 'owner blocked'],
+      rows.map(([what, wanted]) => [what, ...columns.map((column) => cell({ ...wanted, ...column }))]),
+    ),
+  ].join('\n');
+}
+
 const pages = /** @type {const} */ ([
   ['docs/interop-results.md', wrap(interopSummary())],
   ['packages/inspect/docs/conformance-results.md', wrap(conformanceSummary())],
@@ -234,6 +264,7 @@ const pages = /** @type {const} */ ([
     'docs/how-to/serve-a-disk.md',
     wrap(withRegion(read('docs/how-to/serve-a-disk.md'), 'the table of disks', disksOfGuide())),
   ],
+  ['packages/kv/docs/kv.md', wrap(withRegion(read('packages/kv/docs/kv.md'), 'the table of speed', speedOfKv()))],
   ['README.md', wrap(withRegion(read('README.md'), 'the table of speed', speedOfReadme()))],
 ]);
 if (process.argv.includes('--site')) {

@@ -19,6 +19,7 @@ import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { thisMachine } from '../aims/machine.js';
 import { median } from '../peers/percentiles.js';
 import { endWithUs, start } from './calls.js';
 import { STORES } from './stores.js';
@@ -245,5 +246,5 @@ for (const valueBytes of numbers(args.values))
       );
 printGoals(cells);
 if (args.json !== undefined)
-  writeFileSync(args.json, `${JSON.stringify({ node: process.version, args, cells }, null, 1)}\n`);
+  writeFileSync(args.json, `${JSON.stringify({ ...(await thisMachine()), args, cells }, null, 1)}\n`);
 process.exit(0);
