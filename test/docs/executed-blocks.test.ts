@@ -7,7 +7,7 @@ import { difference, executedBlocks, MARKS, withOutputs } from '../../scripts/ex
 
 const documents = ['docs', 'packages']
   .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)))
-  .concat('README.md')
+  .concat('README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md')
   .filter((path) => path.endsWith('.md') && !path.includes('node_modules') && !path.startsWith(join('docs', 'api')));
 
 describe('executed blocks of documents', () => {
@@ -19,7 +19,27 @@ describe('executed blocks of documents', () => {
     );
     expect(unknown).toEqual([]);
   });
+
+  it('are all blocks that show a command: one that does not run says why', () => {
+    expect(documents.flatMap((document) => silentBlocks(readFileSync(document, 'utf8'), document))).toEqual([]);
+  });
+
+  it('a block with a command and without a mark is found (negative control)', () => {
+    const text =
+      'Text.\n\n```\nnpx rocev2 info\n```\n\n<!-- run: not run: a server -->\n\n```sh\nnpm start\n```\n\n```\nno command\n```\n';
+    expect(silentBlocks(text, 'a.md')).toEqual(['a.md:4: npx rocev2 info', 'a.md:10: npm start']);
+  });
 });
+
+/** Blocks that show a command of a shell, and that neither run nor have a mark. */
+function silentBlocks(text: string, document: string): string[] {
+  const executed = new Set(executedBlocks(text).map(({ line }) => line));
+  return [...text.matchAll(/^```(?:\w*)\n([\s\S]*?)^```$/gm)].flatMap(({ index, 1: code = '' }) => {
+    const line = text.slice(0, index).split('\n').length + 1;
+    const command = code.split('\n').find((shown) => /^\s*(\$ )?(sudo )?(npx|npm|rocev2|node|git) /.test(shown));
+    return command === undefined || executed.has(line) ? [] : [`${document}:${line}: ${command}`];
+  });
+}
 
 describe('a document', () => {
   const TEXT = [
