@@ -1,8 +1,9 @@
 /** Hosts that connect and stay: how many an address and a host have, and what a host costs that has proved nothing. In virtual time. */
 
 import { describe, expect, it } from 'vitest';
+import { IpAddress } from '../../../src/packet/address.js';
 import type { PipeEnd } from '../../../test/storage-rpc/sk/pipe.js';
-import { pass } from '../../../test/support/virtual-time.js';
+import { pass, runToRest } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
 import { FAILURE, writeNegotiation } from '../src/auth/dhchap-messages.js';
@@ -11,6 +12,7 @@ import { PacedWork } from '../src/auth/paced-work.js';
 import { writeAuthentication } from '../src/fabrics.js';
 import { TcpHostConnection } from '../src/host/tcp-host-connection.js';
 import { FCTYPE, OP_FABRICS } from '../src/opcodes.js';
+import { RdmaQueueQuota, type RdmaQueueSlot } from '../src/rdma/rdma-queue-quota.js';
 import { DNR, STATUS } from '../src/status.js';
 import { NO_DIGESTS } from '../src/tcp/pdu.js';
 import { RawQueue, statusOf } from './raw-queue.js';
@@ -100,6 +102,71 @@ describe('I/O queues', () => {
       statusOf(queue.connect({ qid: 1, cntlid: admin.cntlid, hostId: Buffer.alloc(16, byte) }));
     expect(await connect(2)).toBe(STATUS.CONNECT_INVALID_PARAMETERS | DNR);
     expect(await connect(1)).toBe(0);
+  });
+});
+
+describe('queues over RDMA', () => {
+  const at = (address: string) => IpAddress.parse(address);
+
+  /** The quota, and an address that sets queues up; a connected one counts as in use. */
+  function rig() {
+    const events = new EventQueue();
+    const quota = new RdmaQueueQuota(virtualClock(events));
+    const ended: RdmaQueueSlot[] = [];
+    const open = (address: string, isConnected = false) => {
+      const slot = quota.admit(at(address));
+      if (slot === undefined) return undefined;
+      slot.isConnected = () => isConnected;
+      slot.end = () => void ended.push(slot);
+      return slot;
+    };
+    const openMany = (count: number, address: string, isConnected = false) =>
+      Array.from({ length: count }, () => open(address, isConnected)).filter((slot) => slot !== undefined);
+    return { events, quota, ended, open, openMany };
+  }
+
+  it('that do not connect are as many as the quota of their address; other addresses get in', () => {
+    const { ended, open, openMany } = rig();
+    expect(openMany(300, ATTACKER)).toHaveLength(128);
+    expect(ended).toEqual([]);
+    expect(open('192.0.2.1')).toBeDefined();
+  });
+
+  it('make room for others after 2 s if they have not connected, and not before', () => {
+    const { events, ended, open, openMany } = rig();
+    const slots = openMany(128, ATTACKER);
+    events.at(2e9, () => {});
+    runToRest(events);
+    expect(open(ATTACKER)).toBeUndefined();
+    events.at(2e9 + 1, () => {});
+    runToRest(events);
+    expect(open(ATTACKER)).toBeDefined();
+    expect(ended).toEqual([slots[0]]);
+    expect(slots[0].isEvicted).toBe(true);
+  });
+
+  it('that are in use stay, and are as many as the quota of their address', () => {
+    const { events, ended, quota, open, openMany } = rig();
+    const slots = openMany(300, ATTACKER, true);
+    expect(slots).toHaveLength(256);
+    events.at(60e9, () => {});
+    runToRest(events);
+    expect(open(ATTACKER)).toBeUndefined();
+    expect(ended).toEqual([]);
+    quota.leave(slots[0]);
+    expect(open(ATTACKER)).toBeDefined();
+  });
+
+  it('of all addresses together have a quota, from which an address with more of them gives way', () => {
+    const { events, ended, open, openMany } = rig();
+    const first = openMany(128, ATTACKER);
+    openMany(127, '192.0.2.67');
+    expect(open('192.0.2.68')).toBeDefined();
+    expect(open('192.0.2.69')).toBeUndefined();
+    events.at(3e9, () => {});
+    runToRest(events);
+    expect(open('192.0.2.69')).toBeDefined();
+    expect(ended).toEqual([first[0]]);
   });
 });
 

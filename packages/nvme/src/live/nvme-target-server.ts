@@ -6,7 +6,6 @@ import {
   ConnectionLimiter,
   checkKind,
   checkOptions,
-  NS_PER_S,
   type OptionNames,
   Permits,
   RoceError,
@@ -24,6 +23,7 @@ import type { NvmePort } from '../discovery.js';
 import { NVME_PORT } from '../opcodes.js';
 import { QUEUE_ENTRIES_MAX } from '../properties.js';
 import { encodeQueueAcceptance, encodeQueueRejection, REJECT_STATUS, readQueueRequest } from '../rdma/private-data.js';
+import { RdmaQueueQuota, type RdmaQueueSlot } from '../rdma/rdma-queue-quota.js';
 import { RdmaTargetConnection, type RdmaTargetShare } from '../rdma/rdma-target-connection.js';
 import type { Subsystem } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
@@ -81,20 +81,8 @@ const WAITERS_MAX = 65_536;
 /** Bytes of all outstanding READs: about as much as the port's link holds. */
 const PULL_BYTES_MAX = 4 << 20;
 const CONNECTION_LIMITS = { total: 4096, perAddress: 1024 };
-/** Queues over RDMA. Each holds 1.1 MiB, and a host with 64 of them sets all up before it connects the first. */
-const RDMA_LIMITS = { total: 1024, perAddress: 256 };
-const RDMA_PENDING_LIMITS = { total: 256, perAddress: 128 };
-/** A queue that has not connected for this time makes room for another. */
-const RDMA_PENDING_NS = 2 * NS_PER_S;
 const ADMIN_ENTRIES_MAX = QUEUE_ENTRIES_MAX;
 const READS_MAX = 16;
-
-/** A queue over RDMA, or its set-up. */
-interface RdmaPeer {
-  readonly sinceNs: number;
-  queue: TargetQueue | undefined;
-  end: () => void;
-}
 
 interface RdmaService {
   readonly cm: ConnectionManager;
@@ -114,13 +102,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
     evict: (socket) => socket.destroy(),
   });
-  readonly #rdmaLimiter = new ConnectionLimiter<RdmaPeer>({
-    quotas: [
-      { states: ['pending'], ...RDMA_PENDING_LIMITS },
-      { states: ['pending', 'admitted'], ...RDMA_LIMITS },
-    ],
-    evict: (peer) => peer.end(),
-  });
+  readonly #rdmaQuota = new RdmaQueueQuota(SYSTEM_CLOCK);
   readonly #tls: NvmeTlsServer | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
@@ -344,17 +326,15 @@ export class NvmeTargetServer implements AsyncDisposable {
       request.reject(encodeQueueRejection(refusal!));
       return;
     }
-    const nowNs = SYSTEM_CLOCK.nowNs();
-    const peer: RdmaPeer = { sinceNs: nowNs, queue: undefined, end: () => {} };
-    const isStuck = ({ sinceNs }: RdmaPeer) => nowNs - sinceNs > RDMA_PENDING_NS;
-    if (!this.#rdmaLimiter.admit(peer, request.remote, () => peer.queue?.isConnected === true, isStuck)) {
+    const slot = this.#rdmaQuota.admit(request.remote);
+    if (slot === undefined) {
       request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
       return;
     }
     try {
-      await this.#openQueue(service, request, asked, peer);
+      await this.#openQueue(service, request, asked, slot);
     } catch (error) {
-      this.#rdmaLimiter.leave(peer);
+      this.#rdmaQuota.leave(slot);
       throw error;
     }
   }
@@ -363,10 +343,10 @@ export class NvmeTargetServer implements AsyncDisposable {
     { pd, portId, share }: RdmaService,
     request: CmRequest,
     { qid, sends: depth }: { readonly qid: number; readonly sends: number },
-    peer: RdmaPeer,
+    slot: RdmaQueueSlot,
   ): Promise<void> {
     const reads = Math.min(READS_MAX, request.responderResources);
-    const onClosed = () => void this.#rdmaLimiter.leave(peer);
+    const onClosed = () => this.#rdmaQuota.leave(slot);
     const init = { pd, share, remote: request.remote.text, qid, depth, reads, onClosed };
     let connection: RdmaTargetConnection;
     try {
@@ -375,12 +355,18 @@ export class NvmeTargetServer implements AsyncDisposable {
       request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
       throw error;
     }
-    peer.end = () => connection.fail(new RoceError('ERR_ROCE_LIMIT', 'the queue did not connect, and others wait'));
+    slot.end = () => connection.fail(new RoceError('ERR_ROCE_LIMIT', 'the queue did not connect, and others wait'));
+    if (slot.isEvicted) {
+      request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
+      await connection.close();
+      return;
+    }
     try {
       const privateData = encodeQueueAcceptance(depth);
       const terms = { privateData, responderResources: 0, initiatorDepth: reads, rnrRetryCount: 7 };
       const established = await request.accept(connection.qp, terms);
-      peer.queue = this.#target.accept(connection, portId);
+      const queue = this.#target.accept(connection, portId);
+      slot.isConnected = () => queue.isConnected;
       void established.disconnected.then(() =>
         connection.fail(new RoceError('ERR_ROCE_CONNECT', 'the host has disconnected')),
       );
