@@ -201,7 +201,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     expect(outBps).toBeGreaterThan(1e6);
     expect(await now.shown('sends')).toEqual({ value: outBps, text: formatRate(outBps) });
     expect(await now.shown('receives')).toEqual({ value: inBps, text: formatRate(inBps) });
-    expect(await now.shown('sent again')).toEqual({ value: totals.resent, text: formatCount(totals.resent) });
+    expect(await now.shown('retransmitted')).toEqual({ value: totals.resent, text: formatCount(totals.resent) });
     expect(await now.shown('CNPs received')).toEqual({
       value: totals.cnpsReceived,
       text: formatCount(totals.cnpsReceived),

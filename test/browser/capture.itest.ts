@@ -50,7 +50,7 @@ describe.skipIf(chromiumPath === undefined)('the page over a capture', () => {
     await page.keyboard.press('n');
     expect(await detail()).toMatch(/^Packet 20: NAK PSN_SEQUENCE_ERROR/);
     await page.getByRole('button', { name: 'Next trouble' }).click();
-    expect(await detail()).toMatch(/^Packet 21: .* Sent again after the NAK of packet 20/);
+    expect(await detail()).toMatch(/^Packet 21: .* Retransmitted after the NAK of packet 20/);
     await page.keyboard.press('p');
     expect(await detail()).toMatch(/^Packet 20/);
     await page.keyboard.press('ArrowUp');

@@ -90,6 +90,13 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     expect(await choice('1 packet in 256').isChecked()).toBe(true);
   });
 
+  it('shows goodput and link rate on the first screen, explains the chosen options, and dates its totals', async () => {
+    const chart = (await page.getByRole('region', { name: 'Throughput', exact: true }).boundingBox())!;
+    expect(chart.y + chart.height).toBeLessThanOrEqual(900);
+    await page.getByRole('group', { name: /^rate control: as fast as the link allows$/ }).waitFor();
+    await page.getByRole('heading', { name: 'since the start of the lab' }).waitFor();
+  });
+
   it('says why go-back-0 delivers nothing, while it does', async () => {
     const verdict = page.locator('.verdict');
     await expect.poll(() => verdict.textContent()).toMatch(/^Livelock: .*A message is 1024 packets/);
@@ -240,6 +247,37 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     );
   });
 
+  it('folds long runs in the ladder, opens a fold that is clicked, and shows the NAK without scrolling', async () => {
+    const packet = (i: number, change: Partial<LabPacket> = {}): LabPacket => ({
+      ...burst(1)[0],
+      timeNs: 100 * i,
+      arrivedNs: 100 * i + 50,
+      operation: 'RC RDMA_WRITE_MIDDLE',
+      psn: i,
+      relativePsn: i,
+      lane: 0,
+      ...change,
+    });
+    const packets = [
+      packet(0),
+      packet(1, { isDropped: true, arrivedNs: null }),
+      ...Array.from({ length: 100 }, (_, i) => packet(i + 2)),
+      packet(102, { from: 'b', kind: 'nak', operation: 'NAK PSN_SEQUENCE_ERROR', relativePsn: 1 }),
+    ];
+    const folded = await openPage(browser, dashboard.url);
+    await folded.page.route('**/packets', (route) => route.fulfill({ json: { packets } }));
+    await folded.page.reload();
+    const fold = folded.page.locator('.rung.fold');
+    await fold.getByText('96 × RDMA_WRITE_MIDDLE 4 to 99').waitFor();
+    const nak = (await folded.page.locator('.rung.nak .name').boundingBox())!;
+    const ladder = (await folded.page.locator('.ladder-scroll').boundingBox())!;
+    expect(nak.y + nak.height).toBeLessThan(ladder.y + ladder.height);
+    await fold.dispatchEvent('click');
+    await expect.poll(() => folded.page.locator('.rung').count()).toBe(packets.length);
+    await folded.page.close();
+    expect(folded.troubles).toEqual([]);
+  });
+
   it('draws the same packets as a ladder', async () => {
     const rungs = page.locator('.rung');
     await rungs.first().waitFor();
@@ -276,7 +314,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     ]) {
       expect(await page.getByRole('group', { name: legend }).getByRole('radio').count()).toBeGreaterThanOrEqual(3);
     }
-    expect(await page.getByRole('slider', { name: 'packets a second' }).count()).toBe(1);
+    expect(await page.getByRole('slider', { name: 'packets per second' }).count()).toBe(1);
     await page.keyboard.press('?');
     const help = page.getByRole('dialog', { name: 'Keys' });
     await help.getByText('pause and continue').waitFor();

@@ -32,7 +32,7 @@ const newHistory = () =>
     messageBytes: 1000,
     mtu: 100,
     queuePairs: 2,
-    choices: { schemes: [], schemeSummaries: {}, rateControls: [] },
+    choices: { schemes: [], schemeSummaries: {}, rateControls: [], rateControlSummaries: {} },
   });
 
 describe('the history of the lab', () => {

@@ -39,8 +39,8 @@ function sample(settings: Partial<LabSample['settings']>, change: Partial<LabSam
 
 describe('what the page says of the lab', () => {
   it('says why go-back-0 delivers nothing: how long a message is, how often a packet is lost, what is repeated', () => {
-    const { isBad, title, text } = labVerdict(PLAN, sample({}));
-    expect(isBad).toBe(true);
+    const { tone, title, text } = labVerdict(PLAN, [sample({})]);
+    expect(tone).toBe('bad');
     expect(title).toContain('Livelock');
     expect(text).toContain('A message is 1024 packets');
     expect(text).toContain('one packet in 256');
@@ -49,8 +49,8 @@ describe('what the page says of the lab', () => {
 
   it('gives the odds where packets are lost at random', () => {
     // 0.999^1024 = 0.359; 0.99^1024 = 1 in 29,500.
-    expect(labVerdict(PLAN, sample({ loss: 'random=0.001' })).text).toContain('one message in 3 gets through');
-    expect(labVerdict(PLAN, sample({ loss: 'random=0.01' })).text).toContain('one message in 29.5 k gets through');
+    expect(labVerdict(PLAN, [sample({ loss: 'random=0.001' })]).text).toContain('one message in 3 gets through');
+    expect(labVerdict(PLAN, [sample({ loss: 'random=0.01' })]).text).toContain('one message in 29.5 k gets through');
   });
 
   it('does not speak of a livelock where messages arrive, where nothing is lost, or where another scheme repairs', () => {
@@ -61,16 +61,41 @@ describe('what the page says of the lab', () => {
       sample({}, { linkBps: 0 }),
     ];
     for (const other of others) {
-      const { isBad, title } = labVerdict(PLAN, other);
-      expect(isBad).toBe(false);
+      const { tone, title } = labVerdict(PLAN, [other]);
+      expect(tone).not.toBe('bad');
       expect(title).not.toContain('Livelock');
     }
   });
 
   it('says how losses are repaired, and how much of the link is useful', () => {
-    expect(labVerdict(PLAN, sample({ scheme: 'of-my-own' }, { goodputBps: 80e6 })).text).toBe(
+    expect(labVerdict(PLAN, [sample({ scheme: 'of-my-own' }, { goodputBps: 80e6 })]).text).toBe(
       'Recovery by of-my-own (all is sent twice). 80.0 % of what A sends is useful.',
     );
+  });
+
+  it.each([
+    [0.8, 'good', 'Messages arrive, and losses are repaired'],
+    [0.5, 'fair', 'Messages arrive, but part of the link is wasted'],
+    [0.08, 'bad', 'Few messages arrive: most of the link is wasted'],
+  ] as const)('rates a useful share of %d as %s, with loss and without', (share, tone, title) => {
+    const goodputBps = share * 100e6;
+    const shown = labVerdict(PLAN, [sample({ scheme: 'of-my-own' }, { goodputBps })]);
+    expect(shown).toMatchObject({ tone, title });
+    expect(labVerdict(PLAN, [sample({ loss: 'none' }, { goodputBps })]).tone).toBe(tone);
+  });
+
+  it('rates over several samples of the same settings, since messages complete seldom', () => {
+    const counted = (settings: Partial<LabSample['settings']>, messages: number, packetsSent: number, goodputBps = 0) =>
+      sample(settings, { goodputBps, totals: { ...sample({}).totals, messages, packetsSent } });
+    const settings = { scheme: 'of-my-own' };
+    const before = counted({}, 0, 0);
+    const run = [
+      before,
+      counted(settings, 10, 100_000),
+      counted(settings, 11, 101_000),
+      counted(settings, 12, 102_048),
+    ];
+    expect(labVerdict(PLAN, run)).toMatchObject({ tone: 'good', text: expect.stringContaining('100 % of what') });
   });
 });
 

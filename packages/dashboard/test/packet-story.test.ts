@@ -12,7 +12,7 @@ const QPN_B = 0x22;
 /** Two endpoints and the wire between them, by hand: one packet a nanosecond. */
 class Wire {
   nowNs = 0;
-  readonly rings = { a: new PacketRing(64, () => this.nowNs), b: new PacketRing(64, () => this.nowNs) };
+  readonly rings = { a: new PacketRing(256, () => this.nowNs), b: new PacketRing(256, () => this.nowNs) };
   readonly ipIds = { a: 0, b: 0 };
   /** PSN 100 is the first of each connection. */
   readonly positions: Record<'a' | 'b', PsnPosition> = { a: { psn: 100, count: 0 }, b: { psn: 100, count: 0 } };
@@ -53,6 +53,27 @@ describe('the story of the last packets', () => {
       { from: 'b', psn: 110, relativePsn: 10, operation: 'NAK PSN_SEQUENCE_ERROR' },
       { psn: 112 },
     ]);
+  });
+
+  it('lasts until the NAK, however many packets were sent before it', () => {
+    const wire = new Wire();
+    for (let psn = 100; psn < 300; psn++) wire.send('a', data(psn), psn === 110 ? 'lost' : 'arrives');
+    wire.send('b', nak(110));
+    for (const psn of [110, 111]) wire.send('a', data(psn));
+    wire.send('b', nak(112));
+    expect(wire.story[0].psn).toBe(104);
+    expect(wire.story.findIndex(({ kind }) => kind === 'nak')).toBe(196);
+  });
+
+  it('has nothing from before it was forgotten', () => {
+    const wire = new Wire();
+    for (let psn = 100; psn < 120; psn++) wire.send('a', data(psn), psn === 110 ? 'lost' : 'arrives');
+    for (const ring of Object.values(wire.rings)) ring.clear();
+    expect(wire.story).toEqual([]);
+    for (let psn = 120; psn < 130; psn++) wire.send('a', data(psn));
+    expect(wire.story.map(({ psn, isDropped }) => [psn, isDropped])).toEqual(
+      Array.from({ length: 10 }, (_, i) => [120 + i, false]),
+    );
   });
 
   it('numbers packets from the start of the connection, also where go-back-0 goes back behind what it remembers', () => {

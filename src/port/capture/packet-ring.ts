@@ -52,6 +52,10 @@ export class PacketRing implements PacketObserver {
     this.#ipIds[at] = ipId;
   }
 
+  clear(): void {
+    this.#seen = 0;
+  }
+
   packets(): RecordedPacket[] {
     const capacity = this.#times.length;
     const count = Math.min(this.#seen, capacity);

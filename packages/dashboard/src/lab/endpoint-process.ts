@@ -40,6 +40,7 @@ const service = {
   start: method({ op: z.enum(LAB_OPS), target }, (args) => endpoint().start(args.op, args.target)),
   sample: method({}, () => endpoint().sample()),
   packets: method({}, () => endpoint().packets()),
+  forgetPackets: method({}, () => endpoint().forgetPackets()),
   close: method({}, async () => {
     await current?.close();
     current = undefined;

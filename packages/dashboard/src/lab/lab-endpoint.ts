@@ -167,6 +167,10 @@ export class LabEndpoint {
     return { packets: this.#ring.packets(), positions: this.#flows.map(({ position }) => position) };
   }
 
+  forgetPackets(): void {
+    this.#ring.clear();
+  }
+
   close(): Promise<void> {
     return this.#device.close();
   }

@@ -146,6 +146,8 @@ export class Lab implements DashboardSource, AsyncDisposable {
     else if (wanted.loss !== before.loss) await this.#switch.call('setLoss', { loss: wanted.loss });
     const isLossAlone = changed.every(([name]) => name === 'loss');
     if (wanted.link === before.link && !isLossAlone) await this.#connect(wanted);
+    // The page shows what the change does, not packets from before.
+    await Promise.all([this.#a, this.#b].map((end) => end.call('forgetPackets', {})));
     this.#settings = wanted;
     this.#send('event', this.#history.note('settings', changed.map(([name, value]) => `${name}: ${value}`).join(', ')));
   }

@@ -17,7 +17,10 @@ import {
 import type { LabPacket, LabPackets } from '../messages/lab-messages.js';
 
 const STORY_PACKETS = 120;
+/** A story that waits for the NAK may have this many packets. */
+const STORY_PACKETS_MAX = 400;
 const PACKETS_BEFORE_LOSS = 6;
+const PACKETS_AFTER_NAK = 30;
 
 export interface PsnPosition {
   /** On the wire, 24 bits. */
@@ -36,7 +39,9 @@ export function packetStory(a: Remembered, b: Remembered): LabPackets {
   const told = [...sentBy('a', a, b), ...sentBy('b', b, a)].sort((x, y) => x.timeNs - y.timeNs);
   const loss = told.findIndex(({ isDropped }, i) => isDropped && i >= PACKETS_BEFORE_LOSS);
   const start = loss < 0 ? Math.max(0, told.length - STORY_PACKETS) : loss - PACKETS_BEFORE_LOSS;
-  const story = told.slice(start, start + STORY_PACKETS);
+  const nak = told.findIndex(({ kind }, i) => kind === 'nak' && i > loss);
+  const length = Math.max(STORY_PACKETS, nak < 0 ? 0 : nak - start + PACKETS_AFTER_NAK);
+  const story = told.slice(start, start + Math.min(length, STORY_PACKETS_MAX));
   const startNs = story[0]?.timeNs ?? 0;
   return {
     packets: story.map((packet) => ({

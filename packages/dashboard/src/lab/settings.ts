@@ -1,6 +1,6 @@
 import { plainWords } from '@rocev2/command/schema';
 import { RoceError } from 'rocev2/internal/core';
-import { rateControlNames } from 'rocev2/internal/dcqcn';
+import { rateControlNames, rateControls } from 'rocev2/internal/dcqcn';
 import { recoveryNamesByWaste, recoverySchemes } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
 import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab-messages.js';
@@ -16,7 +16,9 @@ function oneOf(choices: () => readonly string[]) {
 export function choices(): LabChoices {
   const schemes = recoveryNamesByWaste();
   const schemeSummaries = Object.fromEntries(schemes.map((name) => [name, recoverySchemes.get(name).summary]));
-  return { schemes, schemeSummaries, rateControls: rateControlNames() };
+  const names = rateControlNames();
+  const rateControlSummaries = Object.fromEntries(names.map((name) => [name, rateControls.get(name).summary]));
+  return { schemes, schemeSummaries, rateControls: names, rateControlSummaries };
 }
 
 const settingsSchema = z

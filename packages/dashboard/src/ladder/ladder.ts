@@ -97,13 +97,13 @@ class Ladder {
   #whyAgain(packet: Open, isAnswering: boolean): string {
     const at = this.#newestOf(packet.from, packet.psn);
     const first = at < 0 ? '' : ` Packet ${this.packets[at].number} was the one before.`;
-    if (isAnswering) return `Sent again, as its request was.${first}`;
+    if (isAnswering) return `Retransmitted, as its request was.${first}`;
     const nak = this.packets
       .slice(Math.max(at, 0))
       .findLast(({ from, kind }) => from !== packet.from && kind === 'nak');
     return nak === undefined
-      ? `Sent again without a NAK.${first}`
-      : `Sent again after the NAK of packet ${nak.number}.${first}`;
+      ? `Retransmitted without a NAK.${first}`
+      : `Retransmitted after the NAK of packet ${nak.number}.${first}`;
   }
 
   #newestOf(end: 'a' | 'b', psn: number): number {

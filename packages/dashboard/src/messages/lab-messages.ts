@@ -105,6 +105,7 @@ export interface LabChoices {
   readonly schemes: readonly string[];
   readonly schemeSummaries: Readonly<Record<string, string>>;
   readonly rateControls: readonly string[];
+  readonly rateControlSummaries: Readonly<Record<string, string>>;
 }
 
 export interface LabState {

@@ -13,13 +13,15 @@ const FIRST_PACKETS = 120;
 const isTrouble = ({ isLost, kind, isRepeated }: LadderPacket) => isLost || kind === 'nak' || isRepeated;
 
 const readoutsOfConnection = () =>
-  new Readouts<LadderConnection>([
-    ['packets', ({ packets }) => packets.filter(({ number }) => number !== null).length, formatCount],
-    ['lost', ({ packets }) => packets.filter(({ isLost }) => isLost).length, formatCount],
-    ['NAKs', ({ packets }) => packets.filter(({ kind }) => kind === 'nak').length, formatCount],
-    ['sent again', ({ packets }) => packets.filter(({ isRepeated }) => isRepeated).length, formatCount],
-    ['time', ({ packets }) => packets[packets.length - 1].sentNs - packets[0].sentNs, formatNs],
-  ]);
+  new Readouts<LadderConnection>({
+    '': [
+      ['packets', ({ packets }) => packets.filter(({ number }) => number !== null).length, formatCount],
+      ['lost', ({ packets }) => packets.filter(({ isLost }) => isLost).length, formatCount],
+      ['NAKs', ({ packets }) => packets.filter(({ kind }) => kind === 'nak').length, formatCount],
+      ['retransmitted', ({ packets }) => packets.filter(({ isRepeated }) => isRepeated).length, formatCount],
+      ['time', ({ packets }) => packets[packets.length - 1].sentNs - packets[0].sentNs, formatNs],
+    ],
+  });
 
 export class CaptureView {
   readonly #state: CaptureState;
@@ -39,7 +41,7 @@ export class CaptureView {
   readonly keys: readonly KeyAction[] = [
     { key: 'ArrowDown', name: 'down', does: 'the next packet', run: () => this.#step(1, () => true) },
     { key: 'ArrowUp', name: 'up', does: 'the packet before', run: () => this.#step(-1, () => true) },
-    { key: 'n', name: 'n', does: 'the next loss, NAK or packet sent again', run: () => this.#step(1, isTrouble) },
+    { key: 'n', name: 'n', does: 'the next loss, NAK or retransmission', run: () => this.#step(1, isTrouble) },
     { key: 'p', name: 'p', does: 'the one before', run: () => this.#step(-1, isTrouble) },
   ];
 

@@ -61,22 +61,26 @@ const CHARTS: readonly Lines[] = [
 
 export class ClusterDetailView implements ProgramDetail<AttachedCluster> {
   readonly #about = element('p', { class: 'muted' });
-  readonly #readouts = new Readouts<ClusterReading>([
-    ['nodes up', ({ up }) => up, formatCount],
-    ['suspect', ({ suspect }) => suspect, formatCount, isSome],
-    ['down', ({ down }) => down, formatCount, isSome],
-    ['open', ({ open }) => open, formatCount],
-    ['sealed', ({ replicated, coded }) => replicated + coded, formatCount],
-    ['in fragments', ({ coded }) => coded, formatCount],
-    ['under-replicated', ({ underReplicated }) => underReplicated, formatCount, isSome],
-    ['unavailable', ({ unavailable }) => unavailable, formatCount, isSome],
-    ['repairs in progress', ({ underWay }) => underWay, formatCount],
-    ['repairs done', ({ totals }) => totals.repairs, formatCount],
-    ['seals', ({ totals }) => totals.seals, formatCount],
-    ['damaged records', ({ totals }) => totals.damaged, formatCount, isSome],
-    ['stored', ({ usedBytes }) => usedBytes, formatBytes],
-    ['free', ({ freeBytes }) => freeBytes, formatBytes],
-  ]);
+  readonly #readouts = new Readouts<ClusterReading>({
+    '': [
+      ['nodes up', ({ up }) => up, formatCount],
+      ['suspect', ({ suspect }) => suspect, formatCount, isSome],
+      ['down', ({ down }) => down, formatCount, isSome],
+      ['open', ({ open }) => open, formatCount],
+      ['sealed', ({ replicated, coded }) => replicated + coded, formatCount],
+      ['in fragments', ({ coded }) => coded, formatCount],
+      ['under-replicated', ({ underReplicated }) => underReplicated, formatCount, isSome],
+      ['unavailable', ({ unavailable }) => unavailable, formatCount, isSome],
+      ['repairs in progress', ({ underWay }) => underWay, formatCount],
+      ['stored', ({ usedBytes }) => usedBytes, formatBytes],
+      ['free', ({ freeBytes }) => freeBytes, formatBytes],
+    ],
+    'since the start': [
+      ['repairs done', ({ totals }) => totals.repairs, formatCount],
+      ['seals', ({ totals }) => totals.seals, formatCount],
+      ['damaged records', ({ totals }) => totals.damaged, formatCount, isSome],
+    ],
+  });
   readonly #group: ChartGroup;
   readonly #charts: ReadonlyArray<{ readonly chart: SeriesChart; readonly lines: Readonly<Record<string, Value>> }>;
   readonly #stored: SeriesChart;

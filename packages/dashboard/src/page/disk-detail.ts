@@ -11,17 +11,21 @@ const isSome = (count: number) => count > 0;
 
 export class DiskDetailView implements ProgramDetail<AttachedDisk> {
   readonly #about = element('p', { class: 'muted' });
-  readonly #readouts = new Readouts<DiskSample>([
-    ['is read', ({ outBps }) => outBps, formatByteRate],
-    ['is written', ({ inBps }) => inBps, formatByteRate],
-    ['requests now', ({ ops }) => ops.reduce((sum, { perSecond }) => sum + perSecond, 0), formatPerSecond],
-    ['requests', ({ totals }) => totals.requests, formatCount],
-    ['failed', ({ totals }) => totals.errors, formatCount, isSome],
-    ['CRC mismatches', ({ totals }) => totals.crcMismatches, formatCount, isSome],
-    ['sessions', ({ totals }) => totals.sessions, formatCount],
-    ['failovers', ({ totals }) => totals.failovers, formatCount],
-    ['sent again', ({ totals }) => totals.resentRequests, formatCount],
-  ]);
+  readonly #readouts = new Readouts<DiskSample>({
+    '': [
+      ['is read', ({ outBps }) => outBps, formatByteRate],
+      ['is written', ({ inBps }) => inBps, formatByteRate],
+      ['requests now', ({ ops }) => ops.reduce((sum, { perSecond }) => sum + perSecond, 0), formatPerSecond],
+    ],
+    'since the start': [
+      ['requests', ({ totals }) => totals.requests, formatCount],
+      ['failed', ({ totals }) => totals.errors, formatCount, isSome],
+      ['CRC mismatches', ({ totals }) => totals.crcMismatches, formatCount, isSome],
+      ['sessions', ({ totals }) => totals.sessions, formatCount],
+      ['failovers', ({ totals }) => totals.failovers, formatCount],
+      ['requests resent', ({ totals }) => totals.resentRequests, formatCount],
+    ],
+  });
   readonly #charts: ChartGroup;
   readonly #requests: SeriesChart;
   readonly #bytes: SeriesChart;

@@ -1,6 +1,7 @@
 import type { AttachedConnection, AttachedEndpoint, EndpointDetail, EndpointSample } from '../messages/attached.js';
 import { connectionName } from '../messages/connection-name.js';
 import type { ChartGroup } from './chart-group.js';
+import { COLORS } from './colors.js';
 import { element, panel } from './dom.js';
 import { formatCount, formatNs, formatPerSecond, formatRate } from './format.js';
 import { LatencyList } from './latency-list.js';
@@ -26,19 +27,23 @@ const CHARTS: ReadonlyArray<
 
 export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #about = element('p', { class: 'muted' });
-  readonly #readouts = new Readouts<EndpointSample>([
-    ['sends', ({ outBps }) => outBps, formatRate],
-    ['receives', ({ inBps }) => inBps, formatRate],
-    ['sent again', ({ totals }) => totals.resent, formatCount],
-    ['NAKs', ({ totals }) => totals.naks, formatCount],
-    ['RNR NAKs', ({ totals }) => totals.rnrNaks, formatCount],
-    ['timeouts', ({ totals }) => totals.timeouts, formatCount, isSome],
-    ['marked', ({ totals }) => totals.marks, formatCount],
-    ['CNPs sent', ({ totals }) => totals.cnpsSent, formatCount],
-    ['CNPs received', ({ totals }) => totals.cnpsReceived, formatCount],
-    ['pauses', ({ totals }) => totals.pauses, formatCount],
-    ['failed', ({ totals }) => totals.errors, formatCount, isSome],
-  ]);
+  readonly #readouts = new Readouts<EndpointSample>({
+    '': [
+      ['sends', ({ outBps }) => outBps, formatRate],
+      ['receives', ({ inBps }) => inBps, formatRate],
+    ],
+    'since the start': [
+      ['retransmitted', ({ totals }) => totals.resent, formatCount],
+      ['NAKs', ({ totals }) => totals.naks, formatCount],
+      ['RNR NAKs', ({ totals }) => totals.rnrNaks, formatCount],
+      ['timeouts', ({ totals }) => totals.timeouts, formatCount, isSome],
+      ['marked', ({ totals }) => totals.marks, formatCount],
+      ['CNPs sent', ({ totals }) => totals.cnpsSent, formatCount],
+      ['CNPs received', ({ totals }) => totals.cnpsReceived, formatCount],
+      ['pauses', ({ totals }) => totals.pauses, formatCount],
+      ['failed', ({ totals }) => totals.errors, formatCount, isSome],
+    ],
+  });
   readonly #charts: ChartGroup;
   readonly #ofConnections: ReadonlyArray<{
     readonly chart: SeriesChart;
@@ -75,13 +80,13 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     });
     const panelsOf = (isOptional: boolean) =>
       this.#ofConnections.filter((one) => one.isOptional === isOptional).map((one) => one.panel);
-    this.#repairs = charts.chart(formatPerSecond);
+    this.#repairs = charts.chart(formatPerSecond, [COLORS.repeated]);
     this.#protectionPanel = panel('Protected connections', 'wide', this.#protection.element, this.#drops);
     this.panels = [
       panel('Endpoint', 'wide', this.#about, this.#readouts.element),
       charts.panel,
       ...panelsOf(false),
-      panel('Packets sent again', 'third', this.#repairs.element),
+      panel('Packets retransmitted', 'third', this.#repairs.element),
       ...panelsOf(true),
       panel('Latency, posted to polled', 'half', this.#latency.element),
       panel('Where the time goes', 'half', this.#stages.element),
@@ -110,7 +115,7 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
         return connection === undefined ? null : of(connection);
       });
     }
-    this.#repairs.show(['sent again'], samples, ({ resentPerSecond }) => resentPerSecond);
+    this.#repairs.show(['retransmitted'], samples, ({ resentPerSecond }) => resentPerSecond);
     this.#latency.show(latency);
     this.#stages.show(stages);
     this.#verdicts.show(

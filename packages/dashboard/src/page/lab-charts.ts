@@ -1,10 +1,13 @@
 import type { LabEvent, LabQueuePair, LabSample } from '../messages/lab-messages.js';
+import { COLORS, QUEUE_PAIR_COLORS } from './colors.js';
 import { panel } from './dom.js';
 import { formatBytes, formatClock, formatPerSecond, formatRate } from './format.js';
 import { type ChartMark, TimeChart } from './time-chart.js';
 import { TimeRange } from './time-range.js';
 
 const FOLLOW_SECONDS = 60;
+/** Of the chart on the first screen. */
+const FIRST_HEIGHT = 260;
 
 interface LabChart {
   readonly title: string;
@@ -17,6 +20,7 @@ interface LabChart {
 const HAS_DATA = () => undefined;
 
 export class LabCharts {
+  readonly throughput: HTMLElement;
   readonly panels: readonly HTMLElement[];
   readonly #charts: readonly LabChart[];
   readonly #range = new TimeRange({
@@ -30,10 +34,10 @@ export class LabCharts {
 
   constructor(queuePairs: number) {
     this.#charts = chartsOf(queuePairs, (stretch) => this.#range.select(stretch));
-    this.panels = [
-      panel('Time: drag the window, pull its edges', 'wide', this.#range.element),
-      ...this.#charts.map(({ title, size, chart }) => panel(title, size, chart.element)),
-    ];
+    const [throughput, ...others] = this.#charts.map(({ title, size, chart }) => panel(title, size, chart.element));
+    throughput.classList.add('first');
+    this.throughput = throughput;
+    this.panels = [panel('Time: drag the window, pull its edges', 'wide', this.#range.element), ...others];
   }
 
   mark({ kind, timeNs, text }: LabEvent): void {
@@ -72,49 +76,53 @@ function chartsOf(queuePairs: number, onSelect: (stretch: { from: number; to: nu
     labels.map((_, i) => samples.map((s) => (s.queuePairs[i] === undefined ? null : value(s.queuePairs[i]))));
   const lacks = (value: (queuePair: LabQueuePair) => number | null) => (shown: readonly LabSample[]) =>
     shown.every((s) => s.queuePairs.every((queuePair) => value(queuePair) === null));
-  const chart = (names: readonly string[], format: (value: number) => string) =>
-    new TimeChart({ labels: names, format, onSelect });
+  const chart = (
+    names: readonly string[],
+    format: (value: number) => string,
+    colors: readonly string[],
+    height = 200,
+  ) => new TimeChart({ labels: names, format, onSelect, colors, height });
   const [lacksRate, lacksAlpha] = [lacks(({ rateBps }) => rateBps), lacks(({ alpha }) => alpha)];
   return [
     {
       title: 'Throughput',
       size: 'half',
-      chart: chart(['goodput', 'on the link'], formatRate),
+      chart: chart(['goodput', 'on the link'], formatRate, [COLORS.data, COLORS.link], FIRST_HEIGHT),
       values: (samples) => [samples.map((s) => s.goodputBps), samples.map((s) => s.linkBps)],
       why: HAS_DATA,
     },
     {
-      title: 'Repairs, packets a second',
-      size: 'half',
-      chart: chart(['sent again', 'lost'], formatPerSecond),
+      title: 'Repairs, packets per second',
+      size: 'third',
+      chart: chart(['retransmitted', 'lost'], formatPerSecond, [COLORS.repeated, COLORS.lost]),
       values: (samples) => [samples.map((s) => s.retransmittedPerSecond), samples.map((s) => s.droppedPerSecond)],
       why: HAS_DATA,
     },
     {
       title: 'Goodput by queue pair',
       size: 'third',
-      chart: chart(labels, formatRate),
+      chart: chart(labels, formatRate, QUEUE_PAIR_COLORS),
       values: perQp(({ goodputBps }) => goodputBps),
       why: (shown) => (shown.every((s) => s.goodputBps === 0) ? 'No message completed in this time.' : undefined),
     },
     {
       title: 'Rate that rate control allows',
       size: 'third',
-      chart: chart(labels, formatRate),
+      chart: chart(labels, formatRate, QUEUE_PAIR_COLORS),
       values: perQp(({ rateBps }) => rateBps),
       why: (shown) => (lacksRate(shown) ? 'Nothing limits the rate: rate control was “none”.' : undefined),
     },
     {
       title: 'DCQCN’s alpha',
       size: 'third',
-      chart: chart(labels, (alpha) => alpha.toFixed(2)),
+      chart: chart(labels, (alpha) => alpha.toFixed(2), QUEUE_PAIR_COLORS),
       values: perQp(({ alpha }) => alpha),
       why: (shown) => (lacksAlpha(shown) ? 'Only DCQCN has an alpha: choose the rate control “dcqcn”.' : undefined),
     },
     {
       title: 'Queue of the switch',
       size: 'third',
-      chart: chart(['towards B'], formatBytes),
+      chart: chart(['towards B'], formatBytes, [COLORS.queue]),
       values: (samples) => [samples.map(({ queueBytes }) => queueBytes)],
       why: (shown) =>
         shown.every(({ settings }) => settings.link === 'fast')

@@ -6,7 +6,7 @@ export function ladderPacketOf(packet: LabPacket, number: number, queuePairs: nu
   const notes = [
     ...(queuePairs > 1 ? [`Queue pair ${lane + 1}.`] : []),
     ...(isDropped ? ['The switch lost it.'] : []),
-    ...(isRepeated ? ['Sent again.'] : []),
+    ...(isRepeated ? ['Retransmitted.'] : []),
   ];
   const name = queuePairs > 1 ? `QP ${lane + 1} ${operation}` : operation;
   return {

@@ -1,11 +1,6 @@
 import type { LabChoices, LabSample, LabState } from '../messages/lab-messages.js';
 import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
-
-export interface LabVerdict {
-  readonly isBad: boolean;
-  readonly title: string;
-  readonly text: string;
-}
+import { toneOfShare, type Verdict } from './verdict.js';
 
 const RANDOM_LOSS: Readonly<Partial<Record<LabSample['settings']['loss'], number>>> = {
   'random=0.001': 0.001,
@@ -15,24 +10,53 @@ const RULE_PERIOD = 256;
 
 type Plan = Pick<LabState, 'messageBytes' | 'mtu'> & { readonly choices: Pick<LabChoices, 'schemeSummaries'> };
 
-export function labVerdict(plan: Plan, sample: LabSample): LabVerdict {
+/** Samples of the same settings that a verdict covers, at four per second: few enough to follow a change. */
+const SAMPLES_RATED = 16;
+
+const TITLES: Readonly<Record<ReturnType<typeof toneOfShare>, string>> = {
+  good: 'Messages arrive, and losses are repaired',
+  fair: 'Messages arrive, but part of the link is wasted',
+  bad: 'Few messages arrive: most of the link is wasted',
+};
+
+/** What the newest of `samples` shows, with the reason. There is at least one sample. */
+export function labVerdict(plan: Plan, samples: readonly LabSample[]): Verdict {
+  const sample = samples[samples.length - 1];
   const { settings, linkBps, goodputBps, latency } = sample;
-  if (linkBps === 0) return good('Nothing is on the link', 'A has sent no data in the last second.');
-  if (goodputBps > 0) return delivers(plan, sample);
+  if (linkBps === 0) return idle('Nothing is on the link', 'A has sent no data in the last second.');
+  const share = usefulShare(plan, samples);
+  if (goodputBps > 0 || share > 0) return delivers(plan, sample, share);
   if (settings.loss !== 'none' && settings.scheme === 'go-back-0') return livelock(plan, sample);
   const since =
     latency.count === 0
       ? 'No message has completed since the settings changed.'
       : 'No message has completed in the last second.';
-  return good('No message is complete yet', `${since} A message is ${formatBytes(plan.messageBytes)}.`);
+  return idle('No message is complete yet', `${since} A message is ${formatBytes(plan.messageBytes)}.`);
 }
 
-function livelock(plan: Plan, sample: LabSample): LabVerdict {
+/**
+ * The share of the packets sent that belong to completed messages, 0 to 1. Several samples are needed because a message
+ * completes only every few samples.
+ */
+function usefulShare(plan: Plan, samples: readonly LabSample[]): number {
+  const last = samples[samples.length - 1];
+  const other = samples.findLastIndex(({ settings }) => !isSame(settings, last.settings));
+  const first = samples[Math.max(other + 1, samples.length - SAMPLES_RATED)];
+  const sent = last.totals.packetsSent - first.totals.packetsSent;
+  const useful = (last.totals.messages - first.totals.messages) * packetsOf(plan);
+  return Math.min(1, sent > 0 ? useful / sent : last.goodputBps / last.linkBps);
+}
+
+function isSame(one: LabSample['settings'], other: LabSample['settings']): boolean {
+  return Object.entries(one).every(([name, value]) => other[name as keyof typeof other] === value);
+}
+
+function livelock(plan: Plan, sample: LabSample): Verdict {
   return {
-    isBad: true,
+    tone: 'bad',
     title: 'Livelock: the link is busy, and nothing arrives',
     text:
-      `Go-back-0 answers each loss by sending the whole message again, from its first packet. A message is ${packetsOf(plan)} packets, and ` +
+      `Go-back-0 answers each loss by retransmitting the whole message, from its first packet. A message is ${packetsOf(plan)} packets, and ` +
       `${whatIsLost(plan, sample)}. ${repeatedOf(plan, sample)} Go-back-N or selective repeat (keys 2 and 3) would keep the packets that arrived.`,
   };
 }
@@ -47,19 +71,19 @@ function whatIsLost(plan: Plan, { settings, queuePairs }: LabSample): string {
   return `the switch loses ${formatShare(chance)} of them: one message in ${formatCount(Math.round(1 / whole))} gets through without a loss`;
 }
 
-function delivers({ choices }: Plan, sample: LabSample): LabVerdict {
-  const { settings, goodputBps, linkBps, queueBytes } = sample;
-  const useful = `${formatShare(Math.min(1, goodputBps / linkBps))} of what A sends is useful.`;
+function delivers({ choices }: Plan, sample: LabSample, share: number): Verdict {
+  const { settings, queueBytes } = sample;
+  const tone = toneOfShare(share);
+  const useful = `${formatShare(share)} of what A sends is useful.`;
   if (settings.loss === 'none') {
     const queue =
       settings.link === 'fast' ? '' : ` The link to B is the bottleneck; ${formatBytes(queueBytes)} wait before it.`;
-    return good('Messages arrive', `The switch loses nothing.${queue}`);
+    const title = tone === 'good' ? 'Messages arrive' : TITLES[tone];
+    return { tone, title, text: `The switch loses nothing. ${useful}${queue}` };
   }
   const { scheme } = settings;
-  return good(
-    'Messages arrive, and losses are repaired',
-    `Recovery by ${scheme} (${choices.schemeSummaries[scheme]}). ${useful}`,
-  );
+  const text = `Recovery by ${scheme} (${choices.schemeSummaries[scheme]}). ${useful}`;
+  return { tone, title: TITLES[tone], text };
 }
 
 function repeatedOf({ mtu }: Plan, { retransmittedPerSecond, linkBps }: LabSample): string {
@@ -71,6 +95,6 @@ function packetsOf({ messageBytes, mtu }: Plan): number {
   return messageBytes / mtu;
 }
 
-function good(title: string, text: string): LabVerdict {
-  return { isBad: false, title, text };
+function idle(title: string, text: string): Verdict {
+  return { tone: 'idle', title, text };
 }

@@ -6,6 +6,7 @@
 import type { LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
 import { element, svgElement } from './dom.js';
 import { formatNs } from './format.js';
+import { packetLegend } from './packet-legend.js';
 
 export const RUNGS_MAX = 400;
 const SENT_HEIGHT = 20;
@@ -16,6 +17,11 @@ const PAUSE_FACTOR = 20;
 const TOP = 46;
 const NARROW = 640;
 const GAP = 10;
+/** Runs of at least this many packets can be folded. */
+const FOLD_MIN = 8;
+/** Packets of a run that stay before and after its fold. */
+const FOLD_EDGE = 2;
+const REVEAL_MARGIN = 40;
 
 const SHORTER = [
   ['QP ', '#'],
@@ -34,8 +40,11 @@ interface Columns {
   readonly width: number;
 }
 
+/** A packet, or a run of packets that are drawn as one band. */
 interface Rung {
-  readonly packet: LadderPacket;
+  readonly packets: readonly [LadderPacket, ...LadderPacket[]];
+  /** Of the first packet, among those that are shown. */
+  readonly index: number;
   sentY: number;
   arrivedY: number;
 }
@@ -43,6 +52,11 @@ interface Rung {
 interface Pause {
   readonly y: number;
   readonly ns: number;
+}
+
+interface LadderOptions {
+  /** Draw long runs of data packets as one band, which a click opens. */
+  readonly isFolded?: boolean;
 }
 
 interface Moment {
@@ -62,20 +76,18 @@ export class LadderView {
   );
   #ends: LadderConnection['ends'];
   #packets: readonly LadderPacket[] = [];
+  /** By packet; the packets of a fold share one. */
   #groups: SVGGElement[] = [];
+  #opened = new Set<LadderPacket>();
+  readonly #isFolded: boolean;
   #chosen: number | undefined;
   #width = 0;
 
-  constructor(ends: LadderConnection['ends']) {
+  constructor(ends: LadderConnection['ends'], { isFolded = false }: LadderOptions = {}) {
     this.#ends = ends;
-    const keys = [
-      ['data', 'new data'],
-      ['repeated', 'sent again'],
-      ['ack', 'ACK, READ request'],
-      ['nak', 'NAK'],
-      ['dropped', 'lost'],
-    ].map(([kind, text]) => element('span', {}, element('span', { class: `key ${kind}` }), text));
-    this.element = element('div', {}, element('div', { class: 'story' }, this.#detail, ...keys), this.#scroll);
+    this.#isFolded = isFolded;
+    const head = element('div', { class: 'story' }, this.#detail, ...packetLegend());
+    this.element = element('div', {}, head, this.#scroll);
     new ResizeObserver(() => this.#resize()).observe(this.#scroll);
   }
 
@@ -83,7 +95,7 @@ export class LadderView {
     this.#packets = packets.slice(0, RUNGS_MAX);
     this.#ends = ends;
     this.#chosen = undefined;
-    this.#scroll.scrollTop = 0;
+    this.#opened = new Set();
     const left = packets.length - this.#packets.length;
     this.#detail.textContent =
       packets.length === 0
@@ -92,6 +104,7 @@ export class LadderView {
           ? `The first ${RUNGS_MAX} of ${packets.length} packets in this time. Choose a packet to read about it.`
           : 'Choose a packet to read about it.';
     this.#draw();
+    this.#reveal();
   }
 
   get chosen(): number | undefined {
@@ -101,12 +114,53 @@ export class LadderView {
   choose(index: number): void {
     const packet = this.#packets[index];
     if (packet === undefined) return;
+    if (this.#groups[index].classList.contains('fold')) this.#open(index);
     if (this.#chosen !== undefined) this.#groups[this.#chosen]?.classList.remove('chosen');
     this.#chosen = index;
     this.#groups[index].classList.add('chosen');
     this.#detail.textContent = wordsOf(packet, this.#ends);
-    const rung = this.#groups[index].querySelector('line')!;
-    this.#scroll.scrollTop = Number(rung.getAttribute('y1')) - this.#scroll.clientHeight / 2;
+    this.#scroll.scrollTop = this.#yOf(index) - this.#scroll.clientHeight / 2;
+  }
+
+  #open(index: number): void {
+    const group = this.#groups[index];
+    for (const [i, packet] of this.#packets.entries()) if (this.#groups[i] === group) this.#opened.add(packet);
+    this.#draw();
+  }
+
+  #yOf(index: number): number {
+    return Number(this.#groups[index].querySelector('line')!.getAttribute('y1'));
+  }
+
+  /** Scrolls so far that the first loss and the NAK that answers it can be seen, if there is room for both. */
+  #reveal(): void {
+    this.#scroll.scrollTop = 0;
+    if (this.#groups.length === 0) return;
+    const loss = this.#packets.findIndex(({ isLost }) => isLost);
+    const nak = this.#packets.findIndex(({ kind }, i) => kind === 'nak' && i > loss);
+    if (nak < 0) return;
+    const wanted = this.#yOf(nak) + REVEAL_MARGIN - this.#scroll.clientHeight;
+    const most = loss < 0 ? wanted : this.#yOf(loss) - REVEAL_MARGIN;
+    this.#scroll.scrollTop = Math.max(0, Math.min(wanted, most));
+  }
+
+  #rungs(): Rung[] {
+    const rungs: Rung[] = [];
+    const add = (from: number, to: number) => {
+      const [first, ...others] = this.#packets.slice(from, to);
+      rungs.push({ packets: [first, ...others], index: from, sentY: 0, arrivedY: 0 });
+    };
+    for (let at = 0; at < this.#packets.length; ) {
+      let end = at + 1;
+      while (end < this.#packets.length && follows(this.#packets[end], this.#packets[end - 1])) end++;
+      const canFold = this.#isFolded && end - at >= FOLD_MIN && !this.#opened.has(this.#packets[at + FOLD_EDGE]);
+      for (let i = at; i < end; i++) {
+        if (!canFold || i < at + FOLD_EDGE || i >= end - FOLD_EDGE) add(i, i + 1);
+        else if (i === at + FOLD_EDGE) add(i, end - FOLD_EDGE);
+      }
+      at = end;
+    }
+    return rungs;
   }
 
   #resize(): void {
@@ -119,16 +173,17 @@ export class LadderView {
   #draw(): void {
     if (this.#width === 0) return;
     const isNarrow = this.#width < NARROW;
-    const { rungs, pauses, height } = layOut(this.#packets);
-    const columns = this.#columns(isNarrow);
+    const { rungs, pauses, height } = layOut(this.#rungs());
+    const columns = this.#columns(rungs, isNarrow);
     const endY = isNarrow ? 32 : 16;
     this.#svg.setAttribute('viewBox', `0 0 ${this.#width} ${height}`);
     this.#svg.setAttribute('height', String(height));
-    this.#groups = rungs.map((rung, i) => {
+    const groups = rungs.map((rung) => {
       const group = rungOf(rung, columns, this.#ends, isNarrow);
-      group.addEventListener('click', () => this.choose(i));
+      group.addEventListener('click', () => this.choose(rung.index));
       return group;
     });
+    this.#groups = rungs.flatMap(({ packets }, i) => packets.map(() => groups[i]));
     this.#svg.replaceChildren(
       svgElement('text', { class: 'end', x: 0, y: 16, 'text-anchor': 'start' }, this.#ends.a),
       svgElement('text', { class: 'end', x: this.#width, y: endY, 'text-anchor': 'end' }, this.#ends.b),
@@ -142,26 +197,39 @@ export class LadderView {
           `${formatNs(ns)} later`,
         ),
       ),
-      ...this.#groups,
+      ...groups,
     );
     if (this.#chosen !== undefined) this.#groups[this.#chosen]?.classList.add('chosen');
   }
 
-  #columns(isNarrow: boolean): Columns {
+  #columns(rungs: readonly Rung[], isNarrow: boolean): Columns {
     measuring.font = `${FONT_PX}px ${getComputedStyle(this.#svg).fontFamily}`;
     const widest = (texts: readonly string[]) =>
       Math.ceil(texts.reduce((width, text) => Math.max(width, measuring.measureText(text).width), 0));
     const namesOf = (end: 'a' | 'b') =>
-      widest(this.#packets.filter(({ from }) => from === end).map((packet) => labelOf(packet, isNarrow)));
-    const time = widest(this.#packets.map(({ sentNs }) => formatNs(sentNs)));
+      widest(rungs.filter(({ packets: [{ from }] }) => from === end).map((rung) => labelOf(rung, isNarrow)));
+    const time = widest(rungs.map(({ packets: [{ sentNs }] }) => formatNs(sentNs)));
     return { time, a: time + GAP + namesOf('a') + GAP, b: this.#width - namesOf('b') - GAP, width: this.#width };
   }
 }
 
-function layOut(packets: readonly LadderPacket[]): { rungs: Rung[]; pauses: Pause[]; height: number } {
-  const rungs: Rung[] = packets.map((packet) => ({ packet, sentY: 0, arrivedY: 0 }));
+/** Whether a packet continues the run of data that the one before belongs to. */
+function follows(packet: LadderPacket, before: LadderPacket): boolean {
+  return (
+    packet.kind === 'data' &&
+    !packet.isLost &&
+    !before.isLost &&
+    packet.from === before.from &&
+    packet.operation === before.operation &&
+    packet.isRepeated === before.isRepeated &&
+    packet.relativePsn === (before.relativePsn ?? Number.NaN) + 1
+  );
+}
+
+function layOut(rungs: readonly Rung[]): { rungs: readonly Rung[]; pauses: Pause[]; height: number } {
   const moments: Moment[] = rungs.flatMap((rung) => {
-    const { sentNs, arrivedNs } = rung.packet;
+    const [{ sentNs }] = rung.packets;
+    const { arrivedNs } = rung.packets[rung.packets.length - 1];
     const sent = { ns: sentNs, rung, isArrival: false };
     return arrivedNs === null ? [sent] : [sent, { ns: arrivedNs, rung, isArrival: true }];
   });
@@ -186,38 +254,40 @@ function layOut(packets: readonly LadderPacket[]): { rungs: Rung[]; pauses: Paus
   return { rungs, pauses, height: y + 2 * SLOPE };
 }
 
-function rungOf(
-  { packet, sentY, arrivedY }: Rung,
-  columns: Columns,
-  ends: LadderConnection['ends'],
-  isNarrow: boolean,
-): SVGGElement {
+function rungOf(rung: Rung, columns: Columns, ends: LadderConnection['ends'], isNarrow: boolean): SVGGElement {
+  const { sentY, arrivedY, packets } = rung;
+  const [packet] = packets;
   const { from, isLost, isRepeated, kind, sentNs } = packet;
+  const isFold = packets.length > 1;
   const [x1, whole] = from === 'a' ? [columns.a, columns.b] : [columns.b, columns.a];
   const x2 = isLost ? (x1 + whole) / 2 : whole;
   const y2 = isLost && packet.arrivedNs === null ? sentY + SLOPE / 2 : arrivedY;
   const direction = Math.sign(whole - x1);
-  const classes = ['rung', kind, isRepeated ? 'repeated' : '', isLost ? 'dropped' : ''].filter((name) => name !== '');
+  const classes = ['rung', kind, isRepeated ? 'repeated' : '', isLost ? 'dropped' : '', isFold ? 'fold' : ''];
   const group = svgElement('g', {
-    class: classes.join(' '),
+    class: classes.filter((name) => name !== '').join(' '),
     role: 'listitem',
     'data-number': packet.number ?? 'missing',
     'data-psn': packet.relativePsn ?? '',
-    'aria-label': wordsOf(packet, ends),
+    'aria-label': isFold ? labelOf(rung, false) : wordsOf(packet, ends),
   });
   const name = { class: 'name', x: x1 - GAP * direction, y: sentY + 4, 'text-anchor': from === 'a' ? 'end' : 'start' };
   group.append(
     svgElement('rect', { class: 'hit', x: 0, y: sentY - SENT_HEIGHT / 2, width: columns.width, height: SENT_HEIGHT }),
     svgElement('text', { class: 'time', x: columns.time, y: sentY + 4, 'text-anchor': 'end' }, formatNs(sentNs)),
-    svgElement('text', name, labelOf(packet, isNarrow)),
+    svgElement('text', name, labelOf(rung, isNarrow)),
     svgElement('line', { x1, y1: sentY, x2, y2 }),
     isLost ? cross(x2, y2) : head(x2, y2, direction),
   );
   return group;
 }
 
-function labelOf({ operation, relativePsn }: LadderPacket, isNarrow: boolean): string {
-  return `${shortName(operation, isNarrow)}${relativePsn === null ? '' : ` ${relativePsn}`}`;
+function labelOf({ packets }: Rung, isNarrow: boolean): string {
+  const [{ operation, relativePsn }] = packets;
+  const name = shortName(operation, isNarrow);
+  if (packets.length === 1) return relativePsn === null ? name : `${name} ${relativePsn}`;
+  const last = packets[packets.length - 1].relativePsn;
+  return `${packets.length} × ${name}${relativePsn === null ? '' : ` ${relativePsn} to ${last}`}`;
 }
 
 function cross(x: number, y: number): SVGPathElement {

@@ -1,5 +1,5 @@
 import type { LabMessages, LabPacket, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab-messages.js';
-import { byId, element, panel } from './dom.js';
+import { byId, panel } from './dom.js';
 import { EventList } from './event-list.js';
 import { formatBytes, formatCount, formatCounted, formatRate, formatShare } from './format.js';
 import { HistogramView } from './histogram.js';
@@ -12,32 +12,39 @@ import { LadderView } from './ladder-view.js';
 import { PacketPlayer } from './packet-player.js';
 import { Readouts } from './readouts.js';
 import { followStream, getJson, postJson, say } from './server-link.js';
+import { VerdictView } from './verdict-view.js';
 
 const SAMPLES_SHOWN = 960;
 
 const readoutsOfLab = () =>
-  new Readouts<LabSample>([
-    ['goodput', ({ goodputBps }) => goodputBps, formatRate, (value) => value === 0],
-    ['on the link', ({ linkBps }) => linkBps, formatRate],
-    ['of it useful', ({ goodputBps, linkBps }) => (linkBps === 0 ? 0 : Math.min(1, goodputBps / linkBps)), formatShare],
-    ['lost', ({ totals }) => totals.packetsDropped, formatCount],
-    ['sent again', ({ totals }) => totals.packetsRetransmitted, formatCount],
-    ['messages done', ({ totals }) => totals.messages, formatCount],
-    ['NAKs', ({ totals }) => totals.naks, formatCount],
-    ['timeouts', ({ totals }) => totals.timeouts, formatCount],
-    ['queue to B', ({ queueBytes }) => queueBytes, formatBytes],
-    ['marked', ({ totals }) => totals.marks, formatCount],
-    ['CNPs', ({ totals }) => totals.cnps, formatCount],
-    ['pauses', ({ totals }) => totals.pauses, formatCount],
-  ]);
+  new Readouts<LabSample>({
+    '': [
+      ['goodput', ({ goodputBps }) => goodputBps, formatRate],
+      ['on the link', ({ linkBps }) => linkBps, formatRate],
+      ['of it useful', (sample) => usefulNow(sample), formatShare],
+      ['queue to B', ({ queueBytes }) => queueBytes, formatBytes],
+    ],
+    'since the start of the lab': [
+      ['messages done', ({ totals }) => totals.messages, formatCount],
+      ['lost', ({ totals }) => totals.packetsDropped, formatCount],
+      ['retransmitted', ({ totals }) => totals.packetsRetransmitted, formatCount],
+      ['NAKs', ({ totals }) => totals.naks, formatCount],
+      ['timeouts', ({ totals }) => totals.timeouts, formatCount],
+      ['marked', ({ totals }) => totals.marks, formatCount],
+      ['CNPs', ({ totals }) => totals.cnps, formatCount],
+      ['pauses', ({ totals }) => totals.pauses, formatCount],
+    ],
+  });
+
+function usefulNow({ goodputBps, linkBps }: LabSample): number {
+  return linkBps === 0 ? 0 : Math.min(1, goodputBps / linkBps);
+}
 
 export class LiveView {
   readonly #state: LabState;
   readonly #samples: LabSample[];
   readonly #controls: LabControls;
-  readonly #title = element('strong', { role: 'status' });
-  readonly #why = element('span');
-  readonly #verdict = element('p', { class: 'verdict' }, this.#title, ' ', this.#why);
+  readonly #verdict = new VerdictView();
   readonly #readouts = readoutsOfLab();
   readonly #charts: LabCharts;
   readonly #histogram = new HistogramView({
@@ -46,7 +53,7 @@ export class LiveView {
   });
   readonly #events = new EventList();
   readonly #player: PacketPlayer;
-  readonly #ladder = new LadderView({ a: 'endpoint A', b: 'endpoint B' });
+  readonly #ladder = new LadderView({ a: 'endpoint A', b: 'endpoint B' }, { isFolded: true });
   #isPaused = false;
 
   constructor(state: LabState) {
@@ -67,7 +74,8 @@ export class LiveView {
     byId('title').textContent = `${messageBytes / 2 ** 20} MiB messages in packets of ${mtu} bytes, A to B`;
     view.append(
       this.#controls.element,
-      panel('Now', 'wide', this.#verdict, this.#readouts.element),
+      panel('Now', 'half', this.#verdict.element, this.#readouts.element),
+      this.#charts.throughput,
       panel('Packets in slow motion', 'wide', this.#player.element),
       panel('The same packets as a ladder', 'wide', this.#ladder.element),
       ...this.#charts.panels,
@@ -120,7 +128,7 @@ export class LiveView {
     this.#charts.show(this.#samples.slice());
     this.#histogram.show(now.latency);
     this.#readouts.show(now, now.number);
-    this.#sayVerdict(now);
+    this.#verdict.show(labVerdict(this.#state, this.#samples));
     for (const { name, packetsPerSecond } of now.ports) {
       if (name === 'a' || name === 'b') {
         this.#player.label(name, ['sends', formatCounted(packetsPerSecond, 'packet', '/s')]);
@@ -128,15 +136,6 @@ export class LiveView {
     }
     this.#player.label('switch', ['loses', formatCounted(now.droppedPerSecond, 'packet', '/s')]);
     this.#controls.show(now.settings);
-  }
-
-  #sayVerdict(now: LabSample): void {
-    const { isBad, title, text } = labVerdict(this.#state, now);
-    this.#verdict.classList.toggle('bad', isBad);
-    // A screen reader reads out changes of a status: only the title is one, not the numbers, which change four times a
-    // second.
-    if (this.#title.textContent !== title) this.#title.textContent = title;
-    this.#why.textContent = text;
   }
 
   async #apply(change: Partial<LabSettings>): Promise<void> {

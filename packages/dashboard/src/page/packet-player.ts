@@ -1,7 +1,8 @@
-/** Draws the two endpoints and the switch, and replays packets a million times slower than they travelled. */
+/** Draws the two endpoints and the switch, and replays packets a few per second. */
 
 import type { LabPacket } from '../messages/lab-messages.js';
 import { element, svgElement } from './dom.js';
+import { packetLegend } from './packet-legend.js';
 
 const HEIGHT = 190;
 const MIDDLE = 85;
@@ -12,6 +13,7 @@ const LINE_HEIGHT = 18;
 const FLIGHT_MS = 2400;
 const ROW_GAP_MAX = 26;
 const ROWS_HEIGHT = 60;
+const RETRY_MS = 250;
 
 const NODES = ['a', 'switch', 'b'] as const;
 type Place = (typeof NODES)[number];
@@ -36,7 +38,7 @@ export class PacketPlayer {
     'aria-label': 'endpoint A, the switch and endpoint B, with packets on the links',
   });
   readonly #caption = element('output');
-  readonly #speed = element('input', { type: 'range', min: 1, max: 20, value: 4, 'aria-label': 'packets a second' });
+  readonly #speed = element('input', { type: 'range', min: 1, max: 20, value: 4, 'aria-label': 'packets per second' });
   readonly #nodes = svgElement('g');
   readonly #rates = new Map<string, { readonly text: SVGTextElement; lines: readonly string[] }>();
   #width = 960;
@@ -47,6 +49,7 @@ export class PacketPlayer {
   #flying: Flying[] = [];
   #launchedMs = 0;
   #isLoading = false;
+  #generation = 0;
   #isPaused = matchMedia('(prefers-reduced-motion: reduce)').matches;
   #pausedMs = 0;
 
@@ -58,15 +61,9 @@ export class PacketPlayer {
     this.#svg.append(this.#nodes);
     this.#draw();
     new ResizeObserver(() => this.#resize()).observe(this.#svg);
-    const keys = [
-      ['data', 'new data'],
-      ['repeated', 'sent again'],
-      ['ack', 'ACK, READ request'],
-      ['nak', 'NAK'],
-      ['dropped', 'lost at the switch'],
-    ].map(([kind, text]) => element('span', {}, element('span', { class: `key ${kind}` }), text));
-    const speed = element('label', {}, 'packets a second ', this.#speed);
-    this.element = element('div', {}, this.#svg, element('div', { class: 'story' }, this.#caption, ...keys, speed));
+    const speed = element('label', {}, 'packets per second ', this.#speed);
+    const story = element('div', { class: 'story' }, this.#caption, ...packetLegend(), speed);
+    this.element = element('div', {}, this.#svg, story);
     requestAnimationFrame((nowMs) => this.#frame(nowMs));
   }
 
@@ -78,7 +75,10 @@ export class PacketPlayer {
     this.#isPaused = value;
   }
 
+  /** Discards the packets that wait or are being loaded: they are older than the change that is to be seen. */
   restart(): void {
+    this.#generation++;
+    this.#isLoading = false;
     for (const { group } of this.#flying) group.remove();
     this.#flying = [];
     this.#waiting = [];
@@ -165,19 +165,19 @@ export class PacketPlayer {
     const direction = from === 'a' ? 'A → B' : 'B → A';
     const wire = `PSN 0x${psn.toString(16).padStart(6, '0')}`;
     const number = relativePsn === null ? wire : `packet ${relativePsn} of the connection (${wire})`;
-    const fate = isDropped ? ': lost' : isRepeated ? ': sent again' : '';
+    const fate = isDropped ? ': lost' : isRepeated ? ': retransmitted' : '';
     this.#caption.textContent = `${direction}, QP ${lane + 1}: ${operation}, ${number}${fate}`;
   }
 
   async #refill(): Promise<void> {
+    const generation = this.#generation;
     this.#isLoading = true;
-    try {
-      this.#waiting = [...(await this.#load())];
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 1000));
-    } finally {
-      this.#isLoading = false;
-    }
+    const packets = await this.#load().catch(() => []);
+    // Too few packets, or no answer: it is asked again later, not in each frame.
+    if (packets.length === 0) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    if (generation !== this.#generation) return;
+    this.#waiting = [...packets];
+    this.#isLoading = false;
   }
 
   #move({ packet, group }: Flying, share: number): boolean {

@@ -27,13 +27,15 @@ function momentAt({ series }: ScenarioResult, index: number): Moment {
 
 export class RecordingView {
   readonly #result: ScenarioResult;
-  readonly #readouts = new Readouts<Moment>([
-    ['time', ({ timeNs }) => timeNs, formatNs],
-    ['all flows', ({ goodputBps }) => goodputBps, formatRate],
-    ['fullest queue', ({ fullestBytes }) => fullestBytes, formatBytes],
-    ['CNPs so far', ({ cnps }) => cnps, formatCount],
-    ['pauses so far', ({ pauseFrames }) => pauseFrames, formatCount],
-  ]);
+  readonly #readouts = new Readouts<Moment>({
+    '': [
+      ['time', ({ timeNs }) => timeNs, formatNs],
+      ['all flows', ({ goodputBps }) => goodputBps, formatRate],
+      ['fullest queue', ({ fullestBytes }) => fullestBytes, formatBytes],
+      ['CNPs so far', ({ cnps }) => cnps, formatCount],
+      ['pauses so far', ({ pauseFrames }) => pauseFrames, formatCount],
+    ],
+  });
   readonly #network: NetworkView;
   readonly #slider: HTMLInputElement;
   readonly #charts: TimeChart[] = [];

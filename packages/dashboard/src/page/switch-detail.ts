@@ -19,17 +19,21 @@ const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: 
 ];
 
 export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
-  readonly #readouts = new Readouts<SwitchSample>([
-    ['sends', ({ outBps }) => outBps, formatRate],
-    ['takes', ({ inBps }) => inBps, formatRate],
-    ['frames', ({ totals }) => totals.packets, formatCount],
-    ['queued', ({ totals }) => totals.queueBytes, formatBytes],
-    ['dropped', ({ totals }) => totals.dropped, formatCount],
-    ['marked', ({ totals }) => totals.marked, formatCount],
-    ['pauses sent', ({ totals }) => totals.pausesSent, formatCount],
-    ['pauses received', ({ totals }) => totals.pausesReceived, formatCount],
-    ['storms', ({ totals }) => totals.storms, formatCount, (count) => count > 0],
-  ]);
+  readonly #readouts = new Readouts<SwitchSample>({
+    '': [
+      ['sends', ({ outBps }) => outBps, formatRate],
+      ['takes', ({ inBps }) => inBps, formatRate],
+      ['queued', ({ totals }) => totals.queueBytes, formatBytes],
+    ],
+    'since the start': [
+      ['frames', ({ totals }) => totals.packets, formatCount],
+      ['dropped', ({ totals }) => totals.dropped, formatCount],
+      ['marked', ({ totals }) => totals.marked, formatCount],
+      ['pauses sent', ({ totals }) => totals.pausesSent, formatCount],
+      ['pauses received', ({ totals }) => totals.pausesReceived, formatCount],
+      ['storms', ({ totals }) => totals.storms, formatCount, (count) => count > 0],
+    ],
+  });
   readonly #group: ChartGroup;
   readonly #charts: ReadonlyArray<{ readonly chart: SeriesChart; readonly value: (port: AttachedPort) => number }>;
   readonly #ports = new Table('ports', [

@@ -26,6 +26,8 @@ interface TimeChartOptions {
   readonly format: (value: number) => string;
   readonly colors?: readonly string[];
   readonly xLabel?: string;
+  /** In pixels. */
+  readonly height?: number;
   readonly onSelect?: (stretch: Stretch) => void;
 }
 
@@ -88,15 +90,15 @@ export class TimeChart {
     const width = Math.floor(this.element.clientWidth);
     if (width === 0) return;
     if (this.#plot === undefined) this.#plot = this.#newPlot(width);
-    else this.#plot.setSize({ width, height: HEIGHT });
+    else this.#plot.setSize({ width, height: this.#options.height ?? HEIGHT });
   }
 
   #newPlot(width: number): Plot {
-    const { labels, format, xLabel = 's', onSelect, colors = [] } = this.#options;
+    const { labels, format, xLabel = 's', height = HEIGHT, onSelect, colors = [] } = this.#options;
     const axis = { stroke: () => themeColor('--muted'), grid: { stroke: () => themeColor('--grid') } };
     const options = {
       width,
-      height: HEIGHT,
+      height,
       cursor: { y: false, drag: { x: onSelect !== undefined, y: false, setScale: false } },
       scales: {
         x: { time: false, range: (_: unknown, min: number | null, max: number | null) => this.#xRange(min, max) },
@@ -160,16 +162,23 @@ export class TimeChart {
     ctx.setLineDash([4 * ratio, 3 * ratio]);
     ctx.font = `${MARK_FONT_PX * ratio}px system-ui, sans-serif`;
     ctx.textBaseline = 'top';
-    for (const [i, { x, text }] of shown.entries()) {
+    const rows: Array<Array<readonly [from: number, to: number]>> = Array.from({ length: MARK_ROWS }, () => []);
+    const gap = MARK_GAP_PX * ratio;
+    // The newest first: where texts have no room, the oldest are left out.
+    for (const { x, text } of shown.toReversed()) {
       const left = plot.valToPos(x, 'x', true);
       ctx.beginPath();
       ctx.moveTo(left, bbox.top);
       ctx.lineTo(left, bbox.top + bbox.height);
       ctx.stroke();
-      const gap = MARK_GAP_PX * ratio;
-      const fitsRight = left + gap + ctx.measureText(text).width <= bbox.left + bbox.width;
+      const width = ctx.measureText(text).width;
+      const fitsRight = left + gap + width <= bbox.left + bbox.width;
+      const [from, to] = fitsRight ? [left, left + gap + width] : [left - gap - width, left];
+      const row = rows.findIndex((taken) => taken.every(([start, end]) => to + gap < start || from > end + gap));
+      if (row < 0) continue;
+      rows[row].push([from, to]);
       ctx.textAlign = fitsRight ? 'left' : 'right';
-      const top = bbox.top + (2 + (i % MARK_ROWS) * (MARK_FONT_PX + 2)) * ratio;
+      const top = bbox.top + (2 + row * (MARK_FONT_PX + 2)) * ratio;
       ctx.fillText(text, left + (fitsRight ? gap : -gap), top);
     }
     ctx.restore();
