@@ -84,7 +84,7 @@ const pure = [
   'packages/inspect/src/(audit|conform)',
   'packages/command/src/(schema|plot)',
 ].map((folder) => (folder.endsWith(')') ? folder : `${folder}/`));
-const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
+const allowedBuiltins = '^(zlib|module|buffer)$'; // the CRC-32 of zlib, loading its optional faster twin, the largest buffer
 
 /** DH-HMAC-CHAP of NVMe over Fabrics. */
 const authentication = '^packages/nvme/src/auth/';

@@ -15,7 +15,7 @@ function sources() {
     readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
   );
   const manifests = packageFolders().map((folder) => `${folder}package.json`);
-  return ['scripts/build.js', 'scripts/packages.js', ...manifests, ...folders, ...files];
+  return ['scripts/build.js', 'scripts/browser-modules.js', 'scripts/packages.js', ...manifests, ...folders, ...files];
 }
 
 function isFresh() {

@@ -1,8 +1,9 @@
 // `npm run build`: JavaScript of all packages, without type-checking (`npm run typecheck` does that, and writes declarations).
 //
-// Two forms come of the same sources:
+// Three forms come of the same sources:
 // - `dist` of each package: its entry points, processes and threads as bundles that share their common code in further files. This is what
 //   Node loads and what tarballs contain. Modules that exist twice would have their state twice, so each package is one build.
+// - `dist/browser` of the transport: the entry points with a condition `browser`, and what packages for browsers use of `rocev2/internal/*`.
 // - `build`: every module by itself, with a declaration that names its source. Benches, generators of documents and some tests import single
 //   modules from there; nothing ships it.
 import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { build, transformSync } from 'esbuild';
+import { browserModules, nodeModulesIn } from './browser-modules.js';
 import { manifestOf, packageFolders } from './packages.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -133,11 +135,71 @@ async function bundle(folder) {
     chunkNames: 'shared-[hash]',
     packages: 'external',
     write: false,
+    metafile: true,
     plugins: folder === '' ? [internalModules] : [],
   });
   rmSync(join(ROOT, folder, 'dist'), { recursive: true, force: true });
   writeBundles(result);
   if (folder === '') writeInternalEntries();
+  return result;
+}
+
+/** By the name of a module of src/internal: what the bundles of packages take from it in browsers. */
+function internalNamesInBrowsers(results) {
+  const names = new Map();
+  for (const [i, folder] of packageFolders().entries()) {
+    if (folder === '') continue;
+    const { outputFiles, metafile } = results[i];
+    const texts = new Map(outputFiles.map(({ path, text }) => [relative(ROOT, path), text]));
+    const files = Object.values(manifestOf(folder).exports).flatMap(({ browser }) =>
+      browser === undefined ? [] : [join(folder, browser)],
+    );
+    for (const file of files) {
+      for (const { path, external } of metafile.outputs[file].imports) if (!external) files.push(path);
+      for (const [, list, name] of texts.get(file).matchAll(/import \{([^}]*)\} from "rocev2\/internal\/(\w+)"/g)) {
+        const used = list.split(',').map((entry) => entry.trim().split(' as ')[0]);
+        names.set(name, new Set([...(names.get(name) ?? []), ...used]));
+      }
+    }
+  }
+  return names;
+}
+
+async function browserBundle(results) {
+  const internals = internalNamesInBrowsers(results);
+  const entryPoints = {};
+  for (const { browser, [SOURCE]: source } of Object.values(manifestOf('').exports)) {
+    if (browser !== undefined && !browser.includes('*')) entryPoints[basename(browser, '.js')] = source;
+  }
+  for (const name of internals.keys()) entryPoints[`internal/${name}`] = `${name}.internal`;
+  const internalsInBrowsers = {
+    name: 'internals-in-browsers',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\w+\.internal$/ }, ({ path }) => ({ path, namespace: 'internal' }));
+      onLoad({ filter: /.*/, namespace: 'internal' }, ({ path }) => {
+        const name = basename(path, '.internal');
+        const contents = `export { ${[...internals.get(name)].sort().join(', ')} } from './src/internal/${name}.ts';`;
+        return { contents, resolveDir: ROOT, loader: 'ts' };
+      });
+    },
+  };
+  const result = await build({
+    ...COMMON,
+    platform: 'browser',
+    target: 'es2022',
+    entryPoints,
+    outdir: 'dist/browser',
+    bundle: true,
+    splitting: true,
+    chunkNames: 'shared-[hash]',
+    external: ['tinyqueue', 'pure-rand', 'p-queue'],
+    metafile: true,
+    write: false,
+    plugins: [internalsInBrowsers, browserModules],
+  });
+  const left = nodeModulesIn(result.metafile);
+  if (left.length > 0) throw new Error(`dist/browser needs Node.js: ${left.join('; ')}`);
+  writeBundles(result);
   return result;
 }
 
@@ -208,7 +270,7 @@ async function page() {
 }
 
 const results = await Promise.all([...packageFolders().map(bundle), modules()]);
-results.push(await page());
+results.push(await browserBundle(results), await page());
 copyFileSync(join(ROOT, AGENT), join(ROOT, 'packages/inspect/dist/agent.c'));
 copyFileSync(join(ROOT, AGENT), join(ROOT, 'build', AGENT));
 mkdirSync(join(ROOT, 'build/packages/dashboard/dist'), { recursive: true });

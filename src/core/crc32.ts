@@ -5,28 +5,19 @@
  * A native function is fastest from some 200 bytes on; below that the call and the view it needs cost more than the
  * computation, so short ranges go through tables in JavaScript. Each thread selects its native function ({@link
  * useCrc32}): devices take the fastest that is available (`driver/crc32`); code without a device uses the package, or
- * zlib.
+ * zlib; in a browser, JavaScript.
  */
 
-import { crc32 as zlibSum } from 'node:zlib';
 import { IS_LITTLE_ENDIAN, wordsToCopy } from './bytes.js';
 import { crcOfRange, crcStep, crcTables, signedCrcOfRange, signedCrcOfWords } from './crc-tables.js';
-import { requirePackage } from './packages.js';
-import { rememberedView } from './view-cache.js';
-
-/** Seeds may have a sign. */
-export interface Crc32Implementation {
-  readonly name: string;
-  readonly sum: (bytes: Uint8Array, seed: number) => number;
-  /** As {@link crc32At}: 32 bits, with a sign or without. */
-  readonly sumAt: (bytes: Uint8Array, offset: number, length: number, seed: number, view?: Uint8Array) => number;
-}
+import type { Crc32Implementation } from './node-crc32.js';
+import { packagedCrc32 } from './packaged-crc32.js';
 
 let implementation: Crc32Implementation | undefined;
 
 /** CRC-32 of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
 export let crc32 = (bytes: Uint8Array, seed = 0): number => {
-  useCrc32(packagedCrc32());
+  useCrc32(packagedCrc32() ?? javaScriptCrc32());
   return crc32(bytes, seed);
 };
 
@@ -35,7 +26,7 @@ export let crc32 = (bytes: Uint8Array, seed = 0): number => {
  * are cached. `view` may be a view of exactly these bytes. Result and `seed` may be signed; compare with `>>> 0`.
  */
 export let crc32At: Crc32Implementation['sumAt'] = (bytes, offset, length, seed, view) => {
-  useCrc32(packagedCrc32());
+  useCrc32(packagedCrc32() ?? javaScriptCrc32());
   return crc32At(bytes, offset, length, seed, view);
 };
 
@@ -47,25 +38,8 @@ export function useCrc32(chosen: Crc32Implementation): void {
 }
 
 export function crc32Backend(): string {
-  if (implementation === undefined) useCrc32(packagedCrc32());
+  if (implementation === undefined) useCrc32(packagedCrc32() ?? javaScriptCrc32());
   return implementation!.name;
-}
-
-function packagedCrc32(): Crc32Implementation {
-  try {
-    return nodeRsCrc32();
-  } catch {
-    return zlibCrc32(); // Not installed, or no prebuilt binary for this platform.
-  }
-}
-
-export function nodeRsCrc32(): Crc32Implementation {
-  const { crc32: sum } = requirePackage<{ crc32: Crc32Implementation['sum'] }>('@node-rs/crc32');
-  return viewSums('@node-rs/crc32', sum);
-}
-
-export function zlibCrc32(): Crc32Implementation {
-  return viewSums('zlib', zlibSum);
 }
 
 export function javaScriptCrc32(): Crc32Implementation {
@@ -73,14 +47,6 @@ export function javaScriptCrc32(): Crc32Implementation {
     name: 'javascript',
     sum: (bytes, seed) => crc32Range(bytes, 0, bytes.length, seed),
     sumAt: crc32RangeSigned,
-  };
-}
-
-function viewSums(name: string, sum: Crc32Implementation['sum']): Crc32Implementation {
-  return {
-    name,
-    sum: (bytes, seed) => sum(bytes, seed >>> 0),
-    sumAt: (bytes, offset, length, seed, view) => sum(view ?? rememberedView(bytes, offset, length), seed >>> 0),
   };
 }
 

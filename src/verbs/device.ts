@@ -1,7 +1,7 @@
 /** An open RDMA device: the application's side of one NIC. */
 
-import { constants } from 'node:buffer';
 import { checkWhole, type OptionNames } from '../core/arguments.js';
+import { BUFFER_BYTES_MAX, bufferOver } from '../core/buffer-over.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { CommandArgs, CommandName, CommandResult } from '../memory/ring/commands.js';
@@ -258,7 +258,7 @@ export class RdmaDevice extends Resource {
    * ERR_ROCE_OUT_OF_RANGE for an invalid number of bytes, or more than are available.
    */
   allocate(bytes: number): Buffer {
-    checkWhole('bytes', bytes, 0, constants.MAX_LENGTH);
+    checkWhole('bytes', bytes, 0, BUFFER_BYTES_MAX);
     const mapped = this.#link.mapping?.allocate(bytes);
     return mapped === undefined ? this.allocateLocal(bytes) : this.#bufferOf(mapped, true);
   }
@@ -274,7 +274,7 @@ export class RdmaDevice extends Resource {
 
   #bufferOf(memory: ArrayBufferLike, populates: boolean): Buffer {
     if (populates) this.#link.populate(memory);
-    return Buffer.from(memory);
+    return bufferOver(memory);
   }
 
   /** Throws ERR_ROCE_OUT_OF_RANGE where there is no more memory. @internal */

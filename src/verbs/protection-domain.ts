@@ -9,6 +9,7 @@ import {
   type OptionNames,
   shown,
 } from '../core/arguments.js';
+import { bufferOver } from '../core/buffer-over.js';
 import { RoceError } from '../core/errors.js';
 import { ACCESS_ALL } from '../memory/ring/enums.js';
 import type { IpAddress } from '../packet/address.js';
@@ -100,7 +101,7 @@ export class ProtectionDomain extends Resource {
   }
 
   #bytesOf(memory: Uint8Array | number, isForPeers: boolean): Buffer {
-    if (memory instanceof Uint8Array) return Buffer.from(memory.buffer, memory.byteOffset, memory.length);
+    if (memory instanceof Uint8Array) return bufferOver(memory.buffer, memory.byteOffset, memory.length);
     if (!Number.isSafeInteger(memory) || memory < 0) {
       throw new RoceError(
         typeof memory === 'number' ? 'ERR_ROCE_OUT_OF_RANGE' : 'ERR_ROCE_INVALID_ARGUMENT',

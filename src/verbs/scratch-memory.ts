@@ -3,6 +3,8 @@
  * garbage collector rarely runs, and shared memory does not count as a reason to run.
  */
 
+import { bufferOver } from '../core/buffer-over.js';
+
 const KEPT_BYTES_MAX = 64 << 20;
 
 /** Memory passed to `give` must be unreferenced: deregistered, and without a view held by a program. */
@@ -32,7 +34,7 @@ export class ScratchMemory {
   }
 
   give({ buffer }: Buffer): void {
-    const memory = Buffer.from(buffer);
+    const memory = bufferOver(buffer);
     const { length } = memory;
     if (this.#keptBytes + length > KEPT_BYTES_MAX) return;
     this.#keptBytes += length;

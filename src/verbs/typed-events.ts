@@ -1,5 +1,5 @@
-import { EventEmitter } from 'node:events';
 import { checkOneOf } from '../core/arguments.js';
+import { EventEmitter } from './event-emitter.js';
 
 /** The events of an emitter by name, with the arguments of their listeners. */
 type EventMap<T> = { [K in keyof T]: unknown[] };

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { equalBytes, toHex } from '../../src/core/bytes.js';
-import { crc32, javaScriptCrc32, useCrc32, zlibCrc32 } from '../../src/core/crc32.js';
+import { crc32, javaScriptCrc32, useCrc32 } from '../../src/core/crc32.js';
+import { zlibCrc32 } from '../../src/core/node-crc32.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import {

@@ -1,4 +1,5 @@
-import { type Crc32Implementation, javaScriptCrc32, nodeRsCrc32, useCrc32, zlibCrc32 } from '../../core/crc32.js';
+import { javaScriptCrc32, useCrc32 } from '../../core/crc32.js';
+import { type Crc32Implementation, nodeRsCrc32, zlibCrc32 } from '../../core/node-crc32.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { ImplementationSelection, leastNs, type SelectionRules } from '../implementation-selection.js';
 import { sumsRight } from './crc32-self-test.js';

@@ -4,7 +4,7 @@
  * than the rest.
  */
 
-import type { Crc32Implementation } from '../../core/crc32.js';
+import type { Crc32Implementation } from '../../core/node-crc32.js';
 import { patternlessBytes } from '../../core/patternless-bytes.js';
 
 const DIGITS = Uint8Array.of(0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39);

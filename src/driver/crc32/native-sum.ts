@@ -4,8 +4,9 @@
  * without allocating.
  */
 
-import { CRC32_RANGE_BYTES, type Crc32Implementation, crc32Range, crc32RangeSigned } from '../../core/crc32.js';
+import { CRC32_RANGE_BYTES, crc32Range, crc32RangeSigned } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
+import type { Crc32Implementation } from '../../core/node-crc32.js';
 import { koffiPackage, libC } from '../../dgram-ext/libc.js';
 import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
 

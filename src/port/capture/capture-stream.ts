@@ -1,9 +1,9 @@
 /** Reads a capture file of any size in bounded memory: a chunk at a time, whose packets are views into it. */
 
-import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
-import { whyUnreadable } from '../../core/file-errors.js';
+import { openFileSource } from './capture-file.js';
 import { parserOf } from './capture-reader.js';
+import { BlobSource, type CaptureSource, unreadable } from './capture-source.js';
 import type { CaptureDamage, CapturedPacket, CaptureParser } from './captured-packet.js';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;
@@ -24,23 +24,21 @@ export class CaptureStream {
   readonly sizeBytes: number;
   /** Why the packets ended before the end of the file. Undefined: the whole file was read. */
   damage: CaptureDamage | undefined;
-  readonly #handle: FileHandle;
-  readonly #path: string;
+  readonly #source: CaptureSource;
 
-  private constructor(path: string, handle: FileHandle, sizeBytes: number) {
-    this.#path = path;
-    this.#handle = handle;
-    this.sizeBytes = sizeBytes;
+  private constructor(source: CaptureSource) {
+    this.#source = source;
+    this.sizeBytes = source.sizeBytes;
   }
 
-  /** Opens a file. Rejects with ERR_ROCE_IO if it cannot be read. */
+  /** Opens a file. Rejects with ERR_ROCE_IO if it cannot be read, with ERR_ROCE_UNSUPPORTED in a browser. */
   static async open(path: string): Promise<CaptureStream> {
-    try {
-      const handle = await open(path, 'r');
-      return new CaptureStream(path, handle, (await handle.stat()).size);
-    } catch (cause) {
-      throw unreadable(path, cause);
-    }
+    return new CaptureStream(await openFileSource(path));
+  }
+
+  /** A capture in memory, or a file that the user of a web page has chosen. */
+  static of(blob: Blob): CaptureStream {
+    return new CaptureStream(new BlobSource(blob));
   }
 
   /**
@@ -70,10 +68,10 @@ export class CaptureStream {
         spare = buffer;
       }
     } catch (cause) {
-      throw cause instanceof RoceError ? cause : unreadable(this.#path, cause);
+      throw cause instanceof RoceError ? cause : unreadable(this.#source.name, cause);
     } finally {
       await reading.catch(() => {});
-      await this.#handle.close();
+      await this.#source.close();
     }
   }
 
@@ -81,7 +79,7 @@ export class CaptureStream {
     try {
       return parserOf(bytes);
     } catch (cause) {
-      throw new RoceError('ERR_ROCE_IO', `cannot read ${this.#path}: ${(cause as Error).message}`, undefined, {
+      throw new RoceError('ERR_ROCE_IO', `cannot read ${this.#source.name}: ${(cause as Error).message}`, undefined, {
         cause,
       });
     }
@@ -96,7 +94,7 @@ export class CaptureStream {
   async #fill(buffer: Uint8Array<ArrayBuffer>): Promise<Chunk> {
     let count = 0;
     while (count < CHUNK_BYTES) {
-      const { bytesRead } = await this.#handle.read(buffer, HEAD_BYTES + count, CHUNK_BYTES - count, null);
+      const bytesRead = await this.#source.read(buffer, HEAD_BYTES + count, CHUNK_BYTES - count);
       if (bytesRead === 0) break;
       count += bytesRead; // a short read, as pipes give
     }
@@ -110,16 +108,11 @@ export class CaptureStream {
       return buffer.subarray(start, HEAD_BYTES + count);
     }
     if (tail.length >= BLOCK_BYTES_MAX) {
-      throw new RoceError('ERR_ROCE_IO', `${this.#path} has a block of more than 64 MiB, which is not a packet`);
+      throw new RoceError('ERR_ROCE_IO', `${this.#source.name} has a block of more than 64 MiB, which is not a packet`);
     }
     const bytes = new Uint8Array(tail.length + count);
     bytes.set(tail);
     bytes.set(buffer.subarray(HEAD_BYTES, HEAD_BYTES + count), tail.length);
     return bytes;
   }
-}
-
-function unreadable(path: string, cause: unknown): RoceError {
-  const why = whyUnreadable(cause as NodeJS.ErrnoException);
-  return new RoceError('ERR_ROCE_IO', `cannot read ${path}: ${why}`, undefined, { cause });
 }

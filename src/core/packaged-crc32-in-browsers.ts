@@ -1,0 +1,5 @@
+/** Browsers have no native CRC-32. */
+
+export function packagedCrc32(): undefined {
+  return undefined;
+}
