@@ -122,7 +122,7 @@ export class ReactionPoint extends RateControl {
   #cutDueNs = NEVER;
 
   constructor(parameters: ReactionPointParameters) {
-    const { linkRateBps, minimumRateBps, additiveIncreaseBps } = parameters;
+    const { linkRateBps, minimumRateBps, additiveIncreaseBps, firstCnpRateBps, forgetsAtLineRate } = parameters;
     if (minimumRateBps > linkRateBps) {
       throw new RoceError('ERR_ROCE_CONFLICT', 'DCQCN minimumRateBps is above linkRateBps');
     }
@@ -131,6 +131,13 @@ export class ReactionPoint extends RateControl {
         'ERR_ROCE_CONFLICT',
         'DCQCN additiveIncreaseBps is too small for linkRateBps',
         'a millionth of it at least',
+      );
+    }
+    if (firstCnpRateBps >= linkRateBps && forgetsAtLineRate === 1) {
+      throw new RoceError(
+        'ERR_ROCE_CONFLICT',
+        'DCQCN may never slow down: the first notification sets the line rate, at which the limiter is discarded',
+        'set forgetsAtLineRate to 0, or firstCnpRateBps below linkRateBps',
       );
     }
     super();

@@ -7,8 +7,9 @@
  * flow.
  *
  * There is one sample in a round trip, or one in a segment of a fixed size. Slow flows then get feedback less often
- * than fast ones, and starve: packages/lab/docs/lab.md. Samples that come closer than minRttNs count in proportion, so
- * that the rate moves at most by one step in that time. Invariant: minimumRateBps <= rate <= linkRateBps.
+ * than fast ones, and starve: packages/lab/docs/lab.md. With proportionalSteps, samples closer together than minRttNs
+ * count in proportion, so that the rate moves at most by one step in that time. Invariant: minimumRateBps <= rate <=
+ * linkRateBps.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -36,6 +37,11 @@ export const RTT_GRADIENT_TABLE = {
   highRttNs: { default: 500_000, ...LIMITS.timeNs },
   /** D_minRTT: the unit of the gradient, and the time in which the rate moves by one step. */
   minRttNs: { default: 20_000, ...LIMITS.timeNs },
+  /**
+   * 1: a sample that comes earlier than minRttNs after the last one moves the rate by min(1, elapsed / minRttNs) of a
+   * step. 0: every sample moves it by a whole step (HPCC's simulator).
+   */
+  proportionalSteps: { default: 1, ...LIMITS.flag },
 } as const satisfies ParameterTable;
 
 type RttGradientParameters = ParametersOf<typeof RTT_GRADIENT_TABLE>;
@@ -66,10 +72,11 @@ export abstract class RttGradientControl extends RateControl {
   }
 
   override onRttSample(rttNs: number, now: number): void {
-    const { gain, minRttNs } = this.#p;
+    const { gain, minRttNs, proportionalSteps } = this.#p;
     const isFirst = Number.isNaN(this.#previousRttNs);
     const differenceNs = isFirst ? 0 : rttNs - this.#previousRttNs;
-    const weight = isFirst ? 1 : Math.min(1, (now - this.#updatedNs) / minRttNs);
+    const isWhole = isFirst || proportionalSteps === 0;
+    const weight = isWhole ? 1 : Math.min(1, (now - this.#updatedNs) / minRttNs);
     this.#previousRttNs = rttNs;
     this.#updatedNs = now;
     this.#rttDifferenceNs = (1 - gain) * this.#rttDifferenceNs + gain * differenceNs;

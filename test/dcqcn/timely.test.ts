@@ -57,6 +57,11 @@ describe('TIMELY', () => {
     expectRates(TIMELY, [100, 100, 99, 99, 98, 98], [1.01, 1.02, 1.03, 1.04, 1.09, 1.14]);
   });
 
+  it('moves by a part of a step for samples that come early, and by whole steps without proportionalSteps', () => {
+    expectRates(TIMELY, [10, 10, 10], [1.01, 1.015, 1.02], APART / 2);
+    expectRates({ ...TIMELY, proportionalSteps: 0 }, [10, 10, 10], [1.01, 1.02, 1.03], APART / 2);
+  });
+
   it('begins counting anew after a rise, and after a sample outside of the thresholds', () => {
     expect(rates(TIMELY, [100, 100, 100, 100, 40, 40]).at(-1)).toBeCloseTo(1.06, 9);
     const afterRise = rates(TIMELY, [100, 100, 100, 100, 101, 60, 60]);

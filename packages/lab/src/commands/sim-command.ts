@@ -11,6 +11,7 @@ import {
   printing,
 } from '@rocev2/command';
 import { type Command, Option } from 'commander';
+import { ORIGINALS } from '../sim/scenario/like.js';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
 import { showFigure } from './sim/figures/figure-command.js';
@@ -26,6 +27,13 @@ interface ScenarioList {
 }
 
 const SIM_LIST_DOCUMENT = defineDocument<ScenarioList>('sim-list');
+
+function likeOption(): Option {
+  return new Option(
+    '--like <original>',
+    'use the rate control settings of this simulator or NIC, and its switch settings where the scenario has none',
+  ).choices(ORIGINALS);
+}
 
 const REDIS_HELP = `the Redis server (default: environment variable ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
 
@@ -46,6 +54,7 @@ Examples:
     .description('Run one scenario. The exit code is 1 if one of its assertions fails.')
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--set <path=value>', 'override a field; may be repeated', collect)
+    .addOption(likeOption())
     .option('--seed <n>', 'seed of all random numbers', countOption)
     .option('--cores <n>', 'number of cores; does not change the result', countOption)
     .option('--report <file>', 'write an HTML page with figures and tables')
@@ -69,6 +78,7 @@ Examples:
 Examples:
   rocev2 sim run dcqcn-n10-4us
   rocev2 sim run dcqcn-n10-4us --set nic.cc=none --report none.html
+  rocev2 sim run dcqcn-n10-4us --like hpcc-ns3
   rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
   rocev2 sim run dcqcn-n2-4us --pcap h2.pcapng --at h2
   rocev2 sim run dcqcn-n16-4us --set payload=virtual
@@ -95,6 +105,7 @@ Examples:
     .description('Print a scenario as a file to edit, with its fields overridden.')
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--set <path=value>', 'override a field; may be repeated', collect)
+    .addOption(likeOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -129,6 +140,7 @@ Examples:
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--over <path=values>', 'an axis: seed=1..8 or nic.cc=none,dcqcn; may be repeated', collect)
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
+    .addOption(likeOption())
     .option('--seed <n>', 'the seed of all runs', countOption)
     .option('--jobs <n>', 'runs in parallel on this machine', countOption, availableParallelism())
     .addOption(new Option('--executor <name>', 'where runs are computed').choices(['local', 'redis']).default('local'))

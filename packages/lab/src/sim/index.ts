@@ -8,6 +8,7 @@
 
 export { type ListedFlow, type Ns3FlowFormat, parseNs3Flows, parseNs3Topology } from './formats/ns3.js';
 export type { ControlSample } from './scenario/control-samples.js';
+export { like, ORIGINALS, type Original } from './scenario/like.js';
 export { override } from './scenario/overrides.js';
 export type {
   AssertionResult,

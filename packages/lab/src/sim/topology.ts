@@ -32,6 +32,19 @@ export interface LinkKind {
   readonly delayNs: number;
 }
 
+/** The rate of the links of all hosts. Throws ERR_ROCE_CONFLICT where they differ. */
+export function hostRateBps({ hosts, links }: Topology): number {
+  const names = new Set(hosts);
+  const rates = new Set(links.filter(({ a, b }) => names.has(a) || names.has(b)).map(({ rateBps }) => rateBps));
+  const [first] = rates;
+  if (rates.size === 1) return first;
+  throw new RoceError(
+    'ERR_ROCE_CONFLICT',
+    'the links of the hosts have different rates',
+    'set the parameters of the rate control of each flow',
+  );
+}
+
 /** `hosts` hosts on one switch, `s0`. */
 export function star(hosts: number, link: LinkKind): Topology {
   const names = hostNames(hosts);

@@ -1,7 +1,8 @@
 import { readInputFile, readJsonFile } from '@rocev2/command';
 import { nearestName, RoceError } from 'rocev2/internal/core';
 import { type Ns3FlowFormat, parseNs3Flows, parseNs3Topology } from '../../sim/formats/ns3.js';
-import { override } from '../../sim/scenario/overrides.js';
+import { like, type Original } from '../../sim/scenario/like.js';
+import { controlParameters, override } from '../../sim/scenario/overrides.js';
 import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 
@@ -11,20 +12,26 @@ export interface ScenarioChoice {
   readonly topology?: string;
   readonly flows?: string;
   readonly flowFormat?: Ns3FlowFormat;
+  readonly like?: Original;
 }
 
 export async function loadScenario(choice: ScenarioChoice): Promise<Scenario> {
   return parseScenario(await loadDocument(choice));
 }
 
-export async function loadDocument({ name, set, topology, flows, flowFormat }: ScenarioChoice): Promise<unknown> {
+export async function loadDocument(choice: ScenarioChoice): Promise<unknown> {
+  const { set, like: original } = choice;
+  const file = override(await loadFile(choice), set);
+  return original === undefined ? file : override(like(file, original), controlParameters(set));
+}
+
+async function loadFile({ name, topology, flows, flowFormat }: ScenarioChoice): Promise<unknown> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readScenario(name));
-  if (topology === undefined && flows === undefined) return override(file, set);
   const foreign = {
     ...(topology !== undefined && { topology: await readTopology(topology) }),
     ...(flows !== undefined && { flows: [{ kind: 'list', flows: await readFlows(flows, flowFormat ?? 'hpcc') }] }),
   };
-  return override({ ...(file as object), ...foreign }, set);
+  return { ...(file as object), ...foreign };
 }
 
 async function readTopology(path: string) {

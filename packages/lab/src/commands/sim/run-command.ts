@@ -8,6 +8,7 @@ import {
   writeOutputFile,
 } from '@rocev2/command';
 import type { Ns3FlowFormat } from '../../sim/formats/ns3.js';
+import type { Original } from '../../sim/scenario/like.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { FrameCapture } from './frame-capture.js';
@@ -22,6 +23,7 @@ const SIM_RUN_DOCUMENT = defineDocument<ScenarioResult>('sim-run');
 
 export interface RunCommandOptions {
   readonly set?: readonly string[];
+  readonly like?: Original;
   readonly seed?: number;
   readonly report?: string;
   readonly plot?: string;
@@ -37,13 +39,14 @@ export interface RunCommandOptions {
 
 export async function runCommand(name: string, options: RunCommandOptions, output: Output): Promise<void> {
   const set = overridesOf(options);
-  const { topology, flows, flowFormat } = options;
+  const { topology, flows, flowFormat, like } = options;
   const scenario = await loadScenario({
     name,
     set,
     ...(topology !== undefined && { topology }),
     ...(flows !== undefined && { flows }),
     ...(flowFormat !== undefined && { flowFormat }),
+    ...(like !== undefined && { like }),
   });
   for (const path of [options.report, options.plot, options.series]) await checkWritable(path);
   output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
@@ -51,7 +54,7 @@ export async function runCommand(name: string, options: RunCommandOptions, outpu
   await writeFiles(
     result,
     scenario,
-    ['rocev2 sim run', name, ...foreignFiles(options), ...set.map((text) => `--set ${text}`)].join(' '),
+    ['rocev2 sim run', name, ...sourceOptions(options), ...set.map((text) => `--set ${text}`)].join(' '),
     options,
     output,
   );
@@ -68,9 +71,13 @@ function overridesOf({ set = [], seed, cores }: RunCommandOptions): string[] {
   return [...set, ...given];
 }
 
-function foreignFiles({ topology, flows, flowFormat }: RunCommandOptions): string[] {
+function sourceOptions({ topology, flows, flowFormat, like }: RunCommandOptions): string[] {
   const flowFile = flows === undefined ? [] : [`--flows ${flows} --flow-format ${flowFormat}`];
-  return [...(topology === undefined ? [] : [`--topology ${topology}`]), ...flowFile];
+  return [
+    ...(topology === undefined ? [] : [`--topology ${topology}`]),
+    ...flowFile,
+    ...(like === undefined ? [] : [`--like ${like}`]),
+  ];
 }
 
 async function runCaptured(scenario: Scenario, options: RunCommandOptions, output: Output): Promise<ScenarioResult> {

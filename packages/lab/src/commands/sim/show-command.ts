@@ -1,4 +1,5 @@
 import { defineDocument, type Output } from '@rocev2/command';
+import type { Original } from '../../sim/scenario/like.js';
 import type { ScenarioFile } from '../../sim/scenario/schema.js';
 import { loadDocument } from './load.js';
 
@@ -12,10 +13,10 @@ const SIM_SHOW_DOCUMENT = defineDocument<ShownScenario>('sim-show');
 
 export async function showCommand(
   name: string,
-  { set = [] }: { readonly set?: readonly string[] },
+  { set = [], like }: { readonly set?: readonly string[]; readonly like?: Original },
   output: Output,
 ): Promise<void> {
-  const scenario = (await loadDocument({ name, set })) as ScenarioFile;
+  const scenario = (await loadDocument({ name, set, ...(like !== undefined && { like }) })) as ScenarioFile;
   output.line(JSON.stringify(scenario, null, 2));
   output.document(SIM_SHOW_DOCUMENT, { scenario });
 }

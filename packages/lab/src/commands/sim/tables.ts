@@ -128,6 +128,8 @@ export function printResult(result: ScenarioResult, output: Output): void {
     output.line();
     output.table(SLOWDOWN_COLUMNS, result.slowdowns.map(slowdownRow));
   }
+  if (result.warnings.length > 0) output.line();
+  for (const warning of result.warnings) output.line(`${output.colors.yellow('warning')}  ${warning}`);
   if (result.assertions.length > 0) output.line();
   for (const { name, ok, detail } of result.assertions) {
     const mark = ok ? output.colors.green('ok    ') : output.colors.red('FAILED');

@@ -15,9 +15,9 @@ export function reserveFlow(plan: FlowPlan, source: ScenarioHost, sink: Scenario
   return new Flow(plan, source, sink, reserveQp(source, sink, nic), reserveQp(sink, source, nic));
 }
 
-function reserveQp(host: ScenarioHost, peer: ScenarioHost, { inflight }: NicOptions): number {
+function reserveQp(host: ScenarioHost, peer: ScenarioHost, { inflight, dscp }: NicOptions): number {
   const remoteGid = peer.station.address.gid;
-  return host.station.host.nic.reserve({ remoteGid, remoteUdpPort: 0, dscp: 0, ecn: 0, inflightPackets: inflight });
+  return host.station.host.nic.reserve({ remoteGid, remoteUdpPort: 0, dscp, ecn: 0, inflightPackets: inflight });
 }
 
 export async function connectFlow(
@@ -78,7 +78,7 @@ async function connect(
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
   await qp.modify({
     state: 'RTR',
-    av: { address: peer.station.address },
+    av: { address: peer.station.address, dscp: nic.dscp },
     pathMtu: nic.mtu,
     destQpn,
     remoteSourcePort: 'flow',
@@ -89,5 +89,12 @@ async function connect(
     inflightPackets: nic.inflight,
     rateControl,
   });
-  await qp.modify({ state: 'RTS', sqPsn: 0, timeout: nic.timeout, retryCnt: 7, rnrRetry: 7, maxRdAtomic: RD_ATOMIC });
+  await qp.modify({
+    state: 'RTS',
+    sqPsn: 0,
+    timeout: nic.timeout,
+    retryCnt: nic.retries,
+    rnrRetry: 7,
+    maxRdAtomic: RD_ATOMIC,
+  });
 }

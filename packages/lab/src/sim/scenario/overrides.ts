@@ -28,6 +28,20 @@ export function override(file: unknown, texts: readonly string[]): unknown {
   return copy;
 }
 
+/** The overrides of parameters of rate controls, each alone: those of a whole rate control are divided. */
+export function controlParameters(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => {
+    const [, path, parameter, value] = /^([\w.[\]-]*?\b(?:cc|sinkCc))(\.[\w-]+)?=(.*)$/s.exec(text) ?? [];
+    if (path === undefined) return [];
+    if (parameter !== undefined) return [text];
+    const control = parsedValue(value);
+    if (typeof control !== 'object' || control === null) return [];
+    return Object.entries(control)
+      .filter(([name]) => name !== 'name')
+      .map(([name, number]) => `${path}.${name}=${JSON.stringify(number)}`);
+  });
+}
+
 function expectNoOwnControl({ flows }: Record<string, unknown>, text: string): void {
   const own = Array.isArray(flows)
     ? flows.flatMap((flow, i) => (flow?.cc === undefined ? [] : [`flows[${i}].cc`]))

@@ -184,6 +184,8 @@ export interface ScenarioResult {
   readonly queues: readonly QueueResult[];
   /** Of switches that have one. */
   readonly buffers: readonly BufferResult[];
+  /** Combinations of options that let a part of the network ignore what another one relies on, with what to change. */
+  readonly warnings: readonly string[];
   /** In the order of the scenario file. */
   readonly assertions: readonly AssertionResult[];
   /** Samples over time, for plots. */

@@ -7,6 +7,7 @@ import type { CompletionResult, FlowResult, QueueResult, ScenarioResult, Series,
 import type { Scenario } from './schema.js';
 import { PACKET_OVERHEAD_BYTES, slowdownsOf, UnloadedTimes } from './slowdown.js';
 import { TraceHash } from './trace-hash.js';
+import { warningsOf } from './warnings.js';
 
 export const SMALL_FLOW_BYTES = 100_000;
 
@@ -37,6 +38,7 @@ export function report(run: FinishedRun): ScenarioResult {
     queues,
     buffers: facts.buffers,
     series: seriesOf(facts),
+    warnings: warningsOf(scenario, topology),
     slowdowns: slowdownsOf(facts.flows, new UnloadedTimes(topology, scenario.nic.mtu), facts.nowNs),
   };
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };

@@ -174,6 +174,10 @@ const nic = z.strictObject({
   recovery: recovery.prefault(STANDARD_RECOVERY),
   inflight: z.number().int().min(2).default(16_384),
   timeout: z.number().int().min(1).max(31).default(10),
+  /** Times that unanswered packets are sent again before the flow fails. */
+  retries: z.number().int().min(0).max(7).default(7),
+  /** Of all data packets, from 0 to 63; switches map it to a priority. */
+  dscp: z.number().int().min(0).max(63).default(0),
   cc: rateControl.prefault('none'),
 });
 

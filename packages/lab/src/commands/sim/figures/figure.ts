@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED, type LineChart } from '@rocev2/command';
 import { nowNs } from 'rocev2/internal/driver';
 import { type FluidRun, type FluidStudy, simulate } from '../../../fluid/index.js';
+import type { Original } from '../../../sim/scenario/like.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import { runScenario } from '../../../sim/scenario/run-scenario.js';
 import { runTcp, type TcpResult } from '../../../sim/tcp/run-tcp.js';
@@ -39,8 +40,8 @@ export interface FigureRun {
 export interface FigureLab {
   /** Integrates a model; durationNs and observeNs are those of the study unless given. */
   fluid(study: FluidStudy, delayNs: number, times?: { durationNs: number; observeNs: number }): Promise<FluidRun>;
-  /** Runs a built-in scenario with overrides `path=value`. */
-  packets(name: string, set?: readonly string[]): Promise<ScenarioResult>;
+  /** Runs a built-in scenario with overrides `path=value` and the settings of another simulator. */
+  packets(name: string, set?: readonly string[], like?: Original): Promise<ScenarioResult>;
   /** Runs the flows of a built-in scenario over TCP. */
   tcp(name: string): Promise<TcpResult>;
 }
@@ -82,12 +83,15 @@ export function figureLab(interrupted?: AbortSignal): FigureLab {
       await goOn();
       return simulate(study.modelAt(delayNs), { durationNs, observeNs, traceSamples: SAMPLES });
     },
-    packets: async (name, set = []) => {
+    packets: async (name, set = [], like = undefined) => {
       await goOn();
-      const key = [name, ...set].join(' ');
+      const key = [name, like, ...set].join(' ');
       const result =
         results.get(key) ??
-        (await runScenario(await loadScenario({ name, set }), { realNowNs: nowNs, onProgress: goOn }));
+        (await runScenario(await loadScenario({ name, set, ...(like !== undefined && { like }) }), {
+          realNowNs: nowNs,
+          onProgress: goOn,
+        }));
       results.set(key, result);
       return result;
     },

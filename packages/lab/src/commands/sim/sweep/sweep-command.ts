@@ -8,6 +8,7 @@ import {
   rightAligned,
 } from '@rocev2/command';
 import { formatRate } from 'rocev2/internal/core';
+import type { Original } from '../../../sim/scenario/like.js';
 import { parseScenario } from '../../../sim/scenario/schema.js';
 import { loadDocument } from '../load.js';
 import { sweepHere } from './local-executor.js';
@@ -26,6 +27,7 @@ const SIM_SWEEP_DOCUMENT = defineDocument<SweepResults>('sim-sweep');
 
 export interface SweepOptions {
   readonly set?: readonly string[];
+  readonly like?: Original;
   readonly seed?: number;
   readonly over?: readonly string[];
   readonly jobs: number;
@@ -49,11 +51,15 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
   if (options.executor === 'local' && (options.redis !== undefined || options.fresh)) {
     throw new CommandFailure(EXIT_USAGE, '--redis and --fresh belong to --executor redis');
   }
-  const { set = [], seed } = options;
+  const { set = [], seed, like } = options;
   const forAll = [...set, ...(seed === undefined ? [] : [`seed=${seed}`])];
   const tasks: SweepTask[] = [];
   for (const point of sweepPoints(axes)) {
-    const document = await loadDocument({ name, set: [...forAll, ...point] });
+    const document = await loadDocument({
+      name,
+      set: [...forAll, ...point],
+      ...(like !== undefined && { like }),
+    });
     parseScenario(document);
     tasks.push({ point, document });
   }
