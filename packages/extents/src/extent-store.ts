@@ -83,6 +83,14 @@ export class ExtentStore {
     return store;
   }
 
+  /** Of the node whose folder it is; undefined: it has none yet. */
+  static async identityIn(files: ExtentFiles): Promise<NodeIdentity | undefined> {
+    if (!(await files.list()).includes(IDENTITY_FILE)) return undefined;
+    const { file, value } = await openIdentity(files.open(IDENTITY_FILE));
+    await file.close();
+    return value.value;
+  }
+
   get identity(): NodeIdentity {
     return this.#identity.value.value!;
   }

@@ -23,16 +23,21 @@ export function checkFolder(known: NodeRecord, { lives, mark, before }: FolderMa
   return 'its mark is not the last one that the manager has seen, so it was copied before that or a copy of it has run';
 }
 
-/** Notes the refusal: until the node joins or reports with the latest folder, its replicas count as lost. */
-export async function refuseFolder(
-  { counters, schema }: { readonly counters: { refusedDisks: number }; readonly schema: MetadataSchema },
-  node: number,
-  why: string,
-): Promise<RpcError> {
-  counters.refusedDisks++;
+interface RefusingManager {
+  readonly counters: { refusedDisks: number };
+  readonly schema: MetadataSchema;
+}
+
+export async function refuseFolder(manager: RefusingManager, node: number, why: string): Promise<RpcError> {
   const refused = `the folder of node ${node} is an older copy: ${why}; start the node with the latest folder; if that is lost, empty it, and the cluster fills it again (if no other replicas are left: 'extents node --trust-folder' uses it as it is)`;
+  await noteRefusal(manager, node, refused);
+  return new RpcError('CONFLICT', refused);
+}
+
+/** Until the node joins or reports with the latest folder and journal, its replicas count as lost. */
+export async function noteRefusal({ counters, schema }: RefusingManager, node: number, refused: string): Promise<void> {
+  counters.refusedDisks++;
   const known = await schema.node(node);
   if (known !== undefined && known.value.refused !== refused)
     await schema.commit([{ key: known.key, version: known.version, value: { ...known.value, refused } }]);
-  return new RpcError('CONFLICT', refused);
 }

@@ -279,7 +279,7 @@ async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner:
   if (head === undefined) {
     if (used !== undefined) throw wrongJournal(node, 'this one is empty, or damaged');
     const start = await file.read(0, BLANK_BYTES);
-    if (start.some((byte) => byte !== 0)) {
+    if (!start.equals(Buffer.alloc(start.length))) {
       const hint = 'name a new file, or a device whose first 128 KiB are zeros';
       throw new RoceError('ERR_ROCE_MISMATCH', 'the journal has something else in it', hint);
     }

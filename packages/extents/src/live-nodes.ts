@@ -29,8 +29,12 @@ export class LiveNodes {
   add(node: NodePlace & { readonly domain: string }): LiveNode {
     const nothing = { report: undefined, missing: new Set<number>(), missingFragments: new Set<string>() };
     const live = { ...node, ...nothing, heardNs: this.#clock.nowNs() };
-    this.#nodes.set(node.node, live);
+    this.put(live);
     return live;
+  }
+
+  put(live: LiveNode): void {
+    this.#nodes.set(live.node, live);
   }
 
   get(node: number): LiveNode | undefined {

@@ -160,6 +160,8 @@ export interface ManagerMethods {
     NodePlace & FolderMarks & { cluster: string; domain: string; seen?: MetadataVersion; trustFolder?: boolean },
     { version: MetadataVersion; mark?: string },
   ];
+  /** The node does not start with the folder or journal that it was given, and says why, and what to do. */
+  refuse: [{ node: number; cluster: string; reason: string }, object];
   /** Throws CONFLICT if the node has to join first, or if a copy of its folder has joined since. */
   report: [
     FolderMarks & {
@@ -280,7 +282,7 @@ export interface ClusterStatus {
     readonly journal?: JournalUse;
     /** Replicas that were open when the node went down, and have not been compared with others; missing if none. */
     readonly unverified?: number;
-    /** Why its folder was refused, and what to do; missing if it was not. */
+    /** Why its folder or journal was refused, and what to do; missing if neither was. */
     readonly refused?: string;
   }>;
   /** Streams by name. */
@@ -343,7 +345,7 @@ export interface ManagerCounters {
   rebuilds: number;
   /** Extents deleted. */
   deleted: number;
-  /** Disks refused because they were older than an earlier state that was seen. */
+  /** Folders and journals refused as older copies, or as those of another node. */
   refusedDisks: number;
 }
 

@@ -50,7 +50,7 @@ export interface NodeRecord {
   readonly lives: number;
   /** The last mark of its folder that it has reported; missing until then. */
   readonly mark?: string;
-  /** Why the last folder that it was started with was refused; missing if it was not. */
+  /** Why the last folder or journal that it was started with was refused; missing if neither was. */
   readonly refused?: string;
 }
 

@@ -139,7 +139,7 @@ async function fence(
     silent.delete(place.node);
   };
   await Promise.all(live.addresses(replicas).map(ask));
-  // The node was started with an older copy of its folder: it has no replica that counts.
+  // The node was started with an older copy of its folder or journal: it has no replica that counts.
   for (const node of [...silent]) if ((await schema.node(node))?.value.refused !== undefined) silent.delete(node);
   return { fenced, silent: [...silent] };
 }

@@ -8,7 +8,7 @@
 import { RpcError } from '@rocev2/rpc';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
-import { checkFolder, refuseFolder } from './folder-marks.js';
+import { checkFolder, noteRefusal, refuseFolder } from './folder-marks.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts, WaitingExtent } from './manager-state.js';
@@ -37,7 +37,13 @@ const OPEN_EPOCH = 1;
 const LINKED_EXTENTS_MAX = 100;
 
 /** Those that are answered before the metadata is known to be the latest. */
-const UNVERIFIED_METHODS: ReadonlySet<keyof ManagerMethods> = new Set(['join', 'report', 'status', 'recover']);
+const UNVERIFIED_METHODS: ReadonlySet<keyof ManagerMethods> = new Set([
+  'join',
+  'refuse',
+  'report',
+  'status',
+  'recover',
+]);
 
 type Handlers = {
   readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
@@ -83,6 +89,10 @@ export class StreamManager implements SealingManager {
     this.#handlers = {
       introduce: async () => ({ node: await this.schema.newNode(), cluster: this.#cluster }),
       join: (request) => this.#join(request),
+      refuse: async ({ node, cluster, reason }) => {
+        if (cluster === this.#cluster) await noteRefusal(this, node, reason);
+        return {};
+      },
       report: (request) => this.#reports.take(request),
       createStream: ({ stream }) => this.#createStream(stream),
       deleteStream: ({ stream }) => this.#deleteStream(stream),
@@ -142,7 +152,10 @@ export class StreamManager implements SealingManager {
     const known = await this.schema.node(node);
     const isTrusted = trustFolder || this.metadataCheck.isRebuilding;
     const refusal = known !== undefined && !isTrusted ? checkFolder(known.value, request) : undefined;
-    if (refusal !== undefined) throw await refuseFolder(this, node, refusal);
+    if (refusal !== undefined) {
+      if (before !== undefined) this.live.put(before); // It may run elsewhere with the latest folder.
+      throw await refuseFolder(this, node, refusal);
+    }
     const mark = isTrusted ? undefined : known?.value.mark;
     const value = { address, domain, lives, ...(mark !== undefined && { mark }) };
     if (!(await this.schema.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))

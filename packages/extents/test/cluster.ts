@@ -11,12 +11,13 @@ import type { CodeName } from '../src/coding/erasure-code.js';
 import type { ExtentFile } from '../src/extent-files.js';
 import { ExtentNode } from '../src/extent-node.js';
 import { ExtentReader } from '../src/extent-reader.js';
-import { ExtentStore } from '../src/extent-store.js';
+import type { ExtentStore } from '../src/extent-store.js';
 import { FollowingManager } from '../src/following-manager.js';
 import { LEADER_KEY, type LeaderMetadata } from '../src/leader-metadata.js';
 import { MemoryMetadata } from '../src/memory-metadata.js';
 import type { Manager, ManagerMethods, NodePlace, Nodes } from '../src/messages.js';
 import type { Metadata, MetadataEntry } from '../src/metadata.js';
+import { openStore } from '../src/open-store.js';
 import { RepairLoop } from '../src/repair-loop.js';
 import type { ReplicaLength } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
@@ -96,6 +97,8 @@ export interface Machine {
 }
 
 const JOURNAL = 'journal';
+/** No restored folder has a larger number of a node. */
+const RESTORED_NODES = 1000;
 /** Time between checkpoints: a few in a run of a cluster. */
 const CHECKPOINT_MS = 120;
 
@@ -123,8 +126,6 @@ export class Cluster {
   believesItLeads = false;
   readonly store: SharedStore;
   terms = 0;
-  /** Starts of nodes that were refused for their journal. */
-  refusedJournals = 0;
   /** Machines whose disks have been emptied. */
   readonly emptied = new Set<Machine>();
   /** The primary believes that the last secondary has the record: acknowledged after two of three. */
@@ -199,6 +200,7 @@ export class Cluster {
   /** An earlier state of the folder comes back. Only while the manager does not run. */
   async restoreMetadata(entries: readonly MetadataEntry[]): Promise<void> {
     this.#metadata = new MemoryMetadata(this.clock);
+    this.#lastNode = RESTORED_NODES;
     await this.#metadata.commit({ compare: [], put: entries });
   }
 
@@ -329,7 +331,6 @@ export class Cluster {
       const store = await this.#openStore(machine).catch(() => undefined);
       if (life !== machine.life) return;
       if (store === undefined) {
-        this.refusedJournals++;
         this.emptyDisks(machine);
         continue;
       }
@@ -360,29 +361,32 @@ export class Cluster {
   }
 
   async #openStore({ name: machine, disk, journal, life }: Machine): Promise<ExtentStore> {
-    const introduce = async () => ({ node: ++this.#lastNode, cluster: CLUSTER });
     const files = disk.open();
-    if (journal === undefined) return ExtentStore.open(files, introduce);
+    const parts = {
+      manager: this.managerFrom(machine),
+      callMs: TIMING.callMs,
+      registerNode: async () => ({ node: ++this.#lastNode, cluster: CLUSTER }),
+    };
+    if (journal === undefined) return openStore({ ...parts, files });
     const believing = async (file: Promise<ExtentFile>, believes: () => boolean): Promise<ExtentFile> => {
       const { sync, ...rest } = await file;
       return { ...rest, sync: () => (believes() ? Promise.resolve() : sync()) };
     };
     const isExtent = (name: string) => name.endsWith('.extent') && this.believesExtentFiles;
-    const store = await ExtentStore.open(
-      {
+    return openStore({
+      ...parts,
+      files: {
         ...files,
         create: (name) => believing(files.create(name), () => isExtent(name)),
         open: (name) => believing(files.open(name), () => isExtent(name)),
       },
-      introduce,
-      {
+      journal: {
         file: await believing(journal.open().open(JOURNAL), () => this.believesJournals),
         clock: this.clock,
         random: this.seeds.stream(`${machine} journal ${life}`),
         checkpointMs: CHECKPOINT_MS,
       },
-    );
-    return store;
+    });
   }
 
   /** Everything that a machine keeps is gone. */

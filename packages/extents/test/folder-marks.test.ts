@@ -3,15 +3,15 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { until } from '../../../test/support/virtual-time.js';
 import { ExtentStore } from '../src/extent-store.js';
-import { Cluster, type Machine, TIMING } from './cluster.js';
+import { Cluster, type ClusterOptions, emptyJournal, type Machine, TIMING } from './cluster.js';
 
 const CHECKPOINT_MS = TIMING.checkpointMs + 3 * TIMING.reportMs;
 const STREAM = 's';
 
 afterEach(() => void vi.restoreAllMocks());
 
-async function started() {
-  const cluster = new Cluster(1);
+async function started(options: ClusterOptions = {}) {
+  const cluster = new Cluster(1, options);
   const run = <T>(work: Promise<T>) => until(cluster.events, work);
   await run(cluster.start());
   const ask = cluster.managerFrom('client');
@@ -91,6 +91,49 @@ describe('a node whose folder is an older copy', () => {
     await restore(image);
     expect(machine.number).toBe(number);
     expect(await refused()).toEqual([]);
+  });
+});
+
+describe('a copy of a folder that is started on another machine', () => {
+  it('does not take the place of its node while a manager that has just started verifies its metadata', async () => {
+    const { cluster, run, machine, restart, status } = await started();
+    const { number, name } = machine;
+    const image = machine.disk.image();
+    await restart(machine);
+    const other = cluster.machines.find((one) => one !== machine)!;
+    cluster.killManager();
+    for (const one of cluster.machines) if (one !== machine) cluster.stopNode(one, false);
+    await run(cluster.startManager());
+    other.disk.restore(image);
+    void cluster.startNode(other);
+    await run(cluster.sleep(CHECKPOINT_MS));
+    const { metadata, nodes, counters } = await status();
+    expect(metadata.state).toBe('unverified');
+    expect(counters.refusedDisks).toBe(1);
+    expect(nodes.find(({ node }) => node === number)).toMatchObject({ address: name, state: 'up' });
+  });
+});
+
+describe('a node that does not start with its own journal', () => {
+  const JOURNAL_BYTES = 64 << 10;
+
+  it('is listed as refused, with what to do, until it starts with the latest one', async () => {
+    const { cluster, run, machine, restore, refused, status } = await started({ journalBytes: JOURNAL_BYTES });
+    const { number, disk } = machine;
+    cluster.stopNode(machine, false);
+    const [latest, journal] = [disk, machine.journal!].map((one) => one.image());
+    emptyJournal(machine.journal, JOURNAL_BYTES);
+    await restore(latest);
+    expect(await refused()).toEqual([expect.objectContaining({ node: number, state: 'down' })]);
+    expect((await refused())[0].refused).toMatch(
+      /node \d+ does not start: the journal is not the one .*restore the latest folder and its journal/,
+    );
+    cluster.stopNode(machine, false);
+    machine.journal!.restore(journal);
+    await restore(latest);
+    await run(cluster.sleep(CHECKPOINT_MS));
+    expect(await refused()).toEqual([]);
+    expect((await status()).nodes.find(({ node }) => node === number)?.state).toBe('up');
   });
 });
 

@@ -7,6 +7,7 @@ import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
 import type { ExtentFile } from '../src/extent-files.js';
 import { ExtentStore } from '../src/extent-store.js';
+import { Journal } from '../src/journal.js';
 import { encodeRecord, recordBytes } from '../src/record.js';
 import { emptyJournal } from './cluster.js';
 import { SimDisk } from './sim-disk.js';
@@ -289,6 +290,41 @@ describe('a journal', () => {
       loseFiles();
       await start();
     }
+  });
+
+  it('is accepted after a start that ended between its two marks, and another that ended before its own', async () => {
+    emptyJournal(device, SLOTS + RING);
+    const never = new Promise<never>(() => {});
+    let folder: { used?: string; next?: string } = {};
+    let life = 0;
+    const begin = async (last: 'prepare' | 'settle' | undefined) => {
+      const owner = { cluster: 'test', node: 1, life: ++life, used: folder.used, next: folder.next };
+      const journal = await until(
+        events,
+        counted().then((file) => Journal.open({ file, clock: virtualClock(events), random }, owner)),
+      );
+      const begun = journal.begin(disk.open(), {
+        prepare: async (next) => {
+          folder = { ...folder, next };
+          if (last === 'prepare') await never;
+        },
+        settle: async (used) => {
+          // The mark before this start's is settled first.
+          if (last === 'settle' && used === folder.next && calls.length > 0) await never;
+          folder = { used };
+        },
+      });
+      if (last === undefined) return until(events, begun);
+      await run(START_STEPS);
+      for (const one of [disk, device]) one.powerLoss();
+    };
+    await begin(undefined);
+    const { used } = folder;
+    await begin('settle');
+    expect(folder.used).toBe(used);
+    await begin('prepare');
+    expect(folder.used).not.toBe(used);
+    await begin(undefined);
   });
 
   it('of another node, or with something else in it, is refused', async () => {

@@ -11,8 +11,9 @@ import {
 import { offerCrc32c, systemRandom } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
-import { ExtentStore } from '../extent-store.js';
+import type { ExtentStore } from '../extent-store.js';
 import type { JournalUse } from '../journal.js';
+import { openStore } from '../open-store.js';
 import { Closing } from './closing.js';
 import { openCoder } from './coder.js';
 import { DualListener } from './dual-listener.js';
@@ -188,7 +189,8 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     };
     const journalFile = journal === undefined ? undefined : closing.use(await JournalFile.open(journal, journalBytes));
     const journalDevice = journalFile && { file: journalFile, clock, random };
-    const store = await files.named(ExtentStore.open(files, registerNode, journalDevice, trustFolder));
+    const storeParts = { files, manager, callMs: timing.callMs, registerNode, trustsFolder: trustFolder };
+    const store = await files.named(openStore({ ...storeParts, journal: journalDevice }));
     closing.defer(() => store.close());
     const listener = closing.use(await DualListener.open(device, { host, port }));
     const address = formatHostPort(host, listener.port);

@@ -83,6 +83,7 @@ const MANAGER: Checks<ManagerMethods> = {
     ...MARKS,
     trustFolder: maybe(isFlag),
   },
+  refuse: { node: isCount, cluster: isText, reason: isText },
   report: {
     node: isCount,
     lives: isCount,
