@@ -3,7 +3,6 @@
  * class provides QP1 and the time, and moves queue pairs through their states.
  */
 
-import { randomBytes } from 'node:crypto';
 import { checkKind, checkOneOf, checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { type Optional, withDefaults } from '../core/defaults.js';
@@ -18,9 +17,9 @@ import type { RdmaDevice } from '../verbs/device.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmConnection } from './cm-connection.js';
-import { type CmLimits, checkedLimits } from './cm-limits.js';
+import type { CmLimits } from './cm-limits.js';
 import { CmListener } from './cm-listener.js';
-import { CmProtocol } from './cm-protocol.js';
+import type { CmProtocol } from './cm-protocol.js';
 import { CM_ACCEPT_OPTIONS, type CmAcceptOptions, CmRequest, checkPrivateData } from './cm-request.js';
 import { refusal } from './connection-rejected.js';
 import {
@@ -30,10 +29,10 @@ import {
   type ResolveOptions,
 } from './datagram-services.js';
 import type { CmEndpoint, CmEvent } from './endpoint.js';
-import { GsiChannel } from './gsi.js';
 import { checkPort, dynamicPort, REQUEST_DATA_BYTES, remoteAddress, tcpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
+import { ProtocolDriver } from './protocol-driver.js';
 import type { CmCounters } from './protocol-parts.js';
 import {
   activeParameters,
@@ -44,7 +43,7 @@ import {
   pathMtuCode,
   resourcesOf,
 } from './qp-parameters.js';
-import { ackTimeoutCode, type CmTiming, LINUX_TIMING } from './timing.js';
+import { type CmTiming, LINUX_TIMING } from './timing.js';
 
 const BACKLOG_DEFAULT = 128;
 const BACKLOG_MAX = 2 ** 20;
@@ -103,41 +102,37 @@ export class ConnectionManager implements AsyncDisposable {
   readonly device: RdmaDevice;
   readonly #clock: Clock;
   readonly #random: RandomSource;
-  readonly #timing: CmTiming;
   readonly #dscp: number;
+  readonly #driver: ProtocolDriver;
   readonly #protocol: CmProtocol;
   readonly #datagrams: DatagramServices;
   readonly #listeners = new Set<CmListener>();
   readonly #accepting = new Map<number, CmEndpoint>();
   readonly #connected = new Map<CmEndpoint, { readonly qp: QueuePair; readonly end: () => Promise<void> }>();
-  #gsi: GsiChannel | undefined;
-  #cancelWake: () => void = () => {};
-  #wakeNs = Number.POSITIVE_INFINITY;
   #closing: Promise<void> | undefined;
 
   private constructor(device: RdmaDevice, options: ConnectionManagerOptions) {
     this.device = device;
-    this.#clock = options.clock ?? device.clock;
-    this.#random = options.random ?? { u32: () => randomBytes(4).readUInt32BE() };
-    this.#timing = withDefaults(LINUX_TIMING, options.timing ?? {});
     this.#dscp = checkWhole('dscp', options.dscp ?? 0, 0, DSCP_MAX);
-    this.#protocol = new CmProtocol({
-      address: device.address,
-      pathMtuCodeMax: pathMtuCode(device.attributes.pathMtuMax),
-      random: this.#random,
-      timing: this.#timing,
+    this.#driver = new ProtocolDriver(device, {
+      clock: options.clock,
+      random: options.random,
+      timing: withDefaults(LINUX_TIMING, options.timing ?? {}),
       dscp: this.#dscp,
-      limits: checkedLimits(options.limits),
+      limits: options.limits,
       anyClaimedAddress: options.claimedAddress === 'any',
-      send: (to, mad) => this.#gsi?.send(to, mad),
     });
+    const { clock, random, protocol } = this.#driver;
+    this.#clock = clock;
+    this.#random = random;
+    this.#protocol = protocol;
     this.#datagrams = new DatagramServices({
       device,
       clock: this.#clock,
       random: this.#random,
       protocol: this.#protocol,
       expectOpen: () => this.#expectOpen(),
-      onDeadlineChange: () => this.#setTimer(),
+      onDeadlineChange: () => this.#driver.setTimer(),
     });
   }
 
@@ -157,11 +152,7 @@ export class ConnectionManager implements AsyncDisposable {
       );
     }
     const manager = new ConnectionManager(device, options);
-    const onMad = (source: IpAddress, mad: Uint8Array) => {
-      manager.#protocol.receive(source, mad, manager.#clock.nowNs());
-      manager.#setTimer();
-    };
-    manager.#gsi = await GsiChannel.open(device, onMad, manager.#dscp);
+    await manager.#driver.open();
     device.events.on('COMM_EST', manager.#onCommunicationEstablished);
     return manager;
   }
@@ -216,7 +207,7 @@ export class ConnectionManager implements AsyncDisposable {
       ...resourcesOf(options, randomPsn(this.#random)),
       pathMtuCode: pathMtuCode(options.pathMtu ?? this.device.attributes.pathMtuMax),
       retryCount: options.retryCount ?? 7,
-      ackTimeout: ackTimeoutCode(this.#timing),
+      ackTimeout: this.#driver.ackTimeout,
       dscp: this.#dscp,
     };
     const request = {
@@ -362,10 +353,10 @@ export class ConnectionManager implements AsyncDisposable {
       });
       const stop = deadline?.watch((error) => {
         this.#protocol.abandon(endpoint, this.#clock.nowNs());
-        this.#setTimer();
+        this.#driver.setTimer();
         reject(error);
       });
-      this.#setTimer();
+      this.#driver.setTimer();
     });
   }
 
@@ -394,7 +385,7 @@ export class ConnectionManager implements AsyncDisposable {
       disconnected,
       requestEnd: () => {
         this.#protocol.disconnect(endpoint, this.#clock.nowNs());
-        this.#setTimer();
+        this.#driver.setTimer();
       },
     });
   }
@@ -408,19 +399,6 @@ export class ConnectionManager implements AsyncDisposable {
     if (endpoint !== undefined) this.#protocol.communicationEstablished(endpoint);
   };
 
-  #setTimer(): void {
-    const next = this.#closing === undefined ? this.#protocol.nextDeadlineNs : Number.POSITIVE_INFINITY;
-    if (next === this.#wakeNs) return;
-    this.#cancelWake();
-    this.#wakeNs = next;
-    if (next === Number.POSITIVE_INFINITY) return;
-    this.#cancelWake = this.#clock.wakeAt(next, () => {
-      this.#wakeNs = Number.POSITIVE_INFINITY;
-      this.#protocol.onDeadline(this.#clock.nowNs());
-      this.#setTimer();
-    });
-  }
-
   /** Ends all listeners and connections, notifies each peer once, and releases QP1. Safe to call twice. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -428,7 +406,7 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#cancelWake();
+    this.#driver.stop();
     this.device.events.off('COMM_EST', this.#onCommunicationEstablished);
     for (const listener of [...this.#listeners]) listener.close();
     this.#datagrams.close();
@@ -440,7 +418,7 @@ export class ConnectionManager implements AsyncDisposable {
       if (!this.#connected.has(endpoint)) onEvent({ type: 'UNREACHABLE' });
     }
     for (const { end } of connected) await end();
-    await this.#gsi!.close();
+    await this.#driver.close();
   }
 
   /** The same as {@link close}. */

@@ -15,14 +15,16 @@ export { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServe
 export { dialFixed, type FixedChannel } from '../cm/fixed-channel.js';
 export { FixedListener } from '../cm/fixed-listener.js';
 export { GsiChannel } from '../cm/gsi.js';
-export { encodeIpPrivateData, tcpServiceId, UDP_QKEY, udpServiceId } from '../cm/ip-addressing.js';
+export { dynamicPort, encodeIpPrivateData, tcpServiceId, UDP_QKEY, udpServiceId } from '../cm/ip-addressing.js';
 export { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
 export type { Listener, ListenOptions } from '../cm/listener.js';
 export { ABOUT_REP } from '../cm/mad-sender.js';
 export { buildMad, type CmMad, type MessageFields, type MessageName, parseMad } from '../cm/messages.js';
 export type { Operation } from '../cm/operations.js';
+export type { IncomingRequest } from '../cm/passive-side.js';
 export { printable } from '../cm/printable.js';
-export { initializeQp, pathMtuCode } from '../cm/qp-parameters.js';
+export { ProtocolDriver } from '../cm/protocol-driver.js';
+export { activeParameters, initializeQp, passiveParameters, pathMtuCode } from '../cm/qp-parameters.js';
 export {
   connectQueuePair,
   type Destination,
@@ -37,6 +39,7 @@ export type { RemoteTarget } from '../cm/remote-target.js';
 export { ScratchBufferPool } from '../cm/scratch-buffer-pool.js';
 export { channelSecurity, secureAsClient, secureAsServer, UntrustedPeerError } from '../cm/secure-channel.js';
 export { serveEach } from '../cm/serve-each.js';
+export type { ServiceRequest } from '../cm/sidr-responder.js';
 export { peerAddress } from '../cm/tcp-address.js';
 export { TcpListener } from '../cm/tcp-listener.js';
 export type { Elements } from '../cm/transfers.js';

@@ -52,9 +52,14 @@ static int read_all(int fd, void *bytes, size_t length) {
   return 0;
 }
 
+// Sends bytes, and replaces them by as many of the answer. Returns 0 or an errno.
+int exchange_bytes(int fd, void *bytes, size_t length) {
+  return write_all(fd, bytes, length) == 0 && read_all(fd, bytes, length) == 0 ? 0 : EIO;
+}
+
 static int exchange(int fd, struct message *message) {
-  if (write_all(fd, message, sizeof *message) != 0 || read_all(fd, message, sizeof *message) != 0) return EIO;
-  return (int)message->op;
+  int error = exchange_bytes(fd, message, sizeof *message);
+  return error != 0 ? error : (int)message->op;
 }
 
 // Opens a connection of one kind; the descriptor, or -1 with errno.

@@ -153,6 +153,7 @@ EXPORT int ibv_read_sysfs_file(const char *folder, const char *file, char *text,
     else if (strcmp(file, "fw_ver") == 0) value = FIRMWARE;
     else if (strcmp(file, "node_type") == 0) value = "1: CA";
   }
+  if (strcmp(file, "class/misc/rdma_cm/abi_version") == 0) value = "4";
   if (value == NULL) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, file);

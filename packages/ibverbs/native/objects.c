@@ -436,24 +436,27 @@ EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask
   uint64_t args[1 + ARG_COUNT] = {base->handle};
   uint64_t *to = args + 1;
   to[ARG_MASK] = (uint64_t)mask;
-  to[ARG_STATE] = (uint64_t)attr->qp_state;
-  to[ARG_CUR_STATE] = (uint64_t)attr->cur_qp_state;
-  to[ARG_ACCESS] = attr->qp_access_flags & 63;
-  to[ARG_QKEY] = attr->qkey;
-  memcpy(&to[ARG_GID], &attr->ah_attr.grh.dgid, 16);
-  to[ARG_DSCP] = attr->ah_attr.grh.traffic_class >> 2;
-  to[ARG_MTU] = (uint64_t)attr->path_mtu;
-  to[ARG_TIMEOUT] = attr->timeout;
-  to[ARG_RETRY] = attr->retry_cnt;
-  to[ARG_RNR_RETRY] = attr->rnr_retry;
-  to[ARG_RQ_PSN] = attr->rq_psn;
-  to[ARG_RD_ATOMIC] = attr->max_rd_atomic;
-  to[ARG_RNR_TIMER] = attr->min_rnr_timer;
-  to[ARG_SQ_PSN] = attr->sq_psn;
-  to[ARG_DEST_RD_ATOMIC] = attr->max_dest_rd_atomic;
-  to[ARG_DEST_QPN] = attr->dest_qp_num;
-  to[ARG_NOTIFY] = attr->en_sqd_async_notify;
-  to[ARG_PORT] = attr->port_num;
+  // Members that are not in the mask are not set.
+#define GIVEN(bit, value) ((mask & (bit)) != 0 ? (uint64_t)(uint32_t)(value) : 0)
+  to[ARG_STATE] = GIVEN(QP_STATE, attr->qp_state);
+  to[ARG_CUR_STATE] = GIVEN(QP_CUR_STATE, attr->cur_qp_state);
+  to[ARG_ACCESS] = GIVEN(QP_ACCESS_FLAGS, attr->qp_access_flags & 63);
+  to[ARG_QKEY] = GIVEN(QP_QKEY, attr->qkey);
+  if ((mask & QP_AV) != 0) memcpy(&to[ARG_GID], &attr->ah_attr.grh.dgid, 16);
+  to[ARG_DSCP] = GIVEN(QP_AV, attr->ah_attr.grh.traffic_class >> 2);
+  to[ARG_MTU] = GIVEN(QP_PATH_MTU, attr->path_mtu);
+  to[ARG_TIMEOUT] = GIVEN(QP_TIMEOUT, attr->timeout);
+  to[ARG_RETRY] = GIVEN(QP_RETRY_CNT, attr->retry_cnt);
+  to[ARG_RNR_RETRY] = GIVEN(QP_RNR_RETRY, attr->rnr_retry);
+  to[ARG_RQ_PSN] = GIVEN(QP_RQ_PSN, attr->rq_psn);
+  to[ARG_RD_ATOMIC] = GIVEN(QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic);
+  to[ARG_RNR_TIMER] = GIVEN(QP_MIN_RNR_TIMER, attr->min_rnr_timer);
+  to[ARG_SQ_PSN] = GIVEN(QP_SQ_PSN, attr->sq_psn);
+  to[ARG_DEST_RD_ATOMIC] = GIVEN(QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic);
+  to[ARG_DEST_QPN] = GIVEN(QP_DEST_QPN, attr->dest_qp_num);
+  to[ARG_NOTIFY] = GIVEN(QP_EN_SQD_ASYNC_NOTIFY, attr->en_sqd_async_notify);
+  to[ARG_PORT] = GIVEN(QP_PORT, attr->port_num);
+#undef GIVEN
   int error = command(qp->context, OP_MODIFY_QP, args, 1 + ARG_COUNT);
   if (error != 0 || (mask & QP_STATE) == 0) return error;
   base->state = attr->qp_state;
@@ -569,8 +572,9 @@ EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_
 struct kernel_ah_attr {
   uint8_t dgid[16];
   uint32_t flow_label;
-  uint16_t dlid, reserved;
-  uint8_t sgid_index, hop_limit, traffic_class, sl, src_path_bits, static_rate, is_global, port_num;
+  uint8_t sgid_index, hop_limit, traffic_class, reserved;
+  uint16_t dlid;
+  uint8_t sl, src_path_bits, static_rate, is_global, port_num, reserved2;
 };
 
 struct kernel_qp_attr {
@@ -619,4 +623,39 @@ EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, const struct kern
   to->alt_port_num = from->alt_port;
   to->alt_timeout = from->alt_timeout;
   if (from->mask & QP_STATE) to->qp_state = (int)from->state;
+}
+
+struct kernel_path {
+  uint8_t dgid[16], sgid[16];
+  uint16_t dlid, slid;
+  uint32_t raw_traffic, flow_label, reversible, mtu;
+  uint16_t pkey;
+  uint8_t hop_limit, traffic_class, numb_path, sl, mtu_selector, rate_selector, rate, life_time_selector, life_time;
+  uint8_t preference;
+};
+
+// infiniband/sa.h
+struct ibv_sa_path_rec {
+  union ibv_gid dgid, sgid;
+  uint16_t dlid, slid;
+  int raw_traffic;
+  uint32_t flow_label;
+  uint8_t hop_limit, traffic_class;
+  int reversible;
+  uint8_t numb_path;
+  uint16_t pkey;
+  uint8_t sl, mtu_selector, mtu, rate_selector, rate, packet_life_time_selector, packet_life_time, preference;
+};
+
+EXPORT void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, const struct kernel_path *from) {
+  *to = (struct ibv_sa_path_rec){
+    .dlid = from->dlid, .slid = from->slid, .raw_traffic = (int)from->raw_traffic, .flow_label = from->flow_label,
+    .hop_limit = from->hop_limit, .traffic_class = from->traffic_class, .reversible = (int)from->reversible,
+    .numb_path = from->numb_path, .pkey = from->pkey, .sl = from->sl, .mtu_selector = from->mtu_selector,
+    .mtu = (uint8_t)from->mtu, .rate_selector = from->rate_selector, .rate = from->rate,
+    .packet_life_time_selector = from->life_time_selector, .packet_life_time = from->life_time,
+    .preference = from->preference,
+  };
+  memcpy(&to->dgid, from->dgid, 16);
+  memcpy(&to->sgid, from->sgid, 16);
 }

@@ -4,6 +4,7 @@
 
 #include "abi.h"
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define PROTOCOL_VERSION 1
@@ -21,7 +22,7 @@ enum {
   OP_MODIFY_SRQ, OP_DESTROY_SRQ, OP_CREATE_QP, OP_MODIFY_QP, OP_QUERY_QP, OP_DESTROY_QP, OP_CREATE_AH, OP_DESTROY_AH,
   OP_ALLOC_MW, OP_DEALLOC_MW
 };
-enum { KIND_LIST, KIND_CONTEXT, KIND_WAKE, KIND_EVENTS, KIND_CHANNEL };
+enum { KIND_LIST, KIND_CONTEXT, KIND_WAKE, KIND_EVENTS, KIND_CHANNEL, KIND_CM, KIND_CM_EVENTS };
 
 struct message {
   uint32_t op; // in an answer: errno, 0 for success
@@ -126,12 +127,19 @@ struct context *context_of(struct ibv_context *context);
 struct device **all_devices(int *count);
 int command(struct context *context, uint32_t op, uint64_t *args, int count);
 int connect_nic(struct device *device, uint64_t kind, uint64_t token, struct message *answer);
+int exchange_bytes(int fd, void *bytes, size_t length);
 int ring_make(struct ring *ring, uint32_t depth, uint32_t stride);
 void ring_forget_name(struct ring *ring);
 void ring_free(struct ring *ring);
 void doorbell(struct context *context, uint32_t qpn);
 uint32_t power_of_two(uint32_t number);
 void mutex_init(pthread_mutex_t *mutex);
+
+int real_close(int fd);
+int rdma_cm_open(void);
+int rdma_cm_is_open(int fd);
+void rdma_cm_close(int fd);
+ssize_t rdma_cm_write(int fd, const void *bytes, size_t length);
 
 struct qp *find_qp(struct context *context, uint32_t qpn);
 int receives_make(struct receives *receives, uint32_t depth, uint32_t max_sge);

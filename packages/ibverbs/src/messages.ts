@@ -35,6 +35,8 @@ export const KIND_CONTEXT = 1;
 export const KIND_WAKE = 2;
 export const KIND_EVENTS = 3;
 export const KIND_CHANNEL = 4;
+export const KIND_CM = 5;
+export const KIND_CM_EVENTS = 6;
 
 /** One message; the answer replaces the arguments in it. */
 export class NicMessage {

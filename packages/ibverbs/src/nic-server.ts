@@ -7,10 +7,13 @@ import process from 'node:process';
 import { RoceError } from 'rocev2/internal/core';
 import { libC } from 'rocev2/internal/dgram-ext';
 import { InlineEngine, SHARED_MEMORY_PORTS } from 'rocev2/internal/driver';
+import { EVENT_COMM_EST } from 'rocev2/internal/memory';
 import { type DeviceOptions, openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import {
   errnoOf,
   KIND_CHANNEL,
+  KIND_CM,
+  KIND_CM_EVENTS,
   KIND_CONTEXT,
   KIND_EVENTS,
   KIND_LIST,
@@ -21,15 +24,19 @@ import {
   PROTOCOL_VERSION,
 } from './messages.js';
 import { Program, type SharedNic } from './program.js';
+import { RdmaCmService } from './rdma-cm/service.js';
 
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
 const CONNECTIONS_MAX = 16_384;
 const TOKEN_MAX = 2 ** 47;
+/** A program that does not read its answers and events for this many bytes is disconnected. */
+const UNREAD_BYTES_MAX = 2 ** 20;
 
 export class NicServer {
   readonly device: RdmaDevice;
   readonly #nic: SharedNic;
+  readonly #cm: RdmaCmService;
   readonly #server: Server;
   readonly #programs = new Map<number, Program>();
   readonly #sockets = new Set<Socket>();
@@ -44,7 +51,8 @@ export class NicServer {
       if (!(device.link instanceof InlineEngine)) {
         throw new RoceError('ERR_ROCE_UNSUPPORTED', 'programs need a NIC on the event loop', 'leave engine out');
       }
-      const server = new NicServer({ device, engine: device.link, ports: await SHARED_MEMORY_PORTS.load() }, path);
+      const nic = { device, engine: device.link, ports: await SHARED_MEMORY_PORTS.load() };
+      const server = new NicServer(nic, await RdmaCmService.open(device), path);
       await server.#listen();
       return server;
     } catch (error) {
@@ -53,8 +61,9 @@ export class NicServer {
     }
   }
 
-  private constructor(nic: SharedNic, path: string) {
+  private constructor(nic: SharedNic, cm: RdmaCmService, path: string) {
     const { device } = nic;
+    this.#cm = cm;
     this.device = device;
     this.#nic = nic;
     this.#path = path;
@@ -80,11 +89,17 @@ export class NicServer {
     return sum;
   }
 
+  /** Identifiers of librdmacm that wait for connections. */
+  get listeners(): number {
+    return this.#cm.listeners;
+  }
+
   /** Ends all connections, frees what programs have, and closes the device. */
   async close(): Promise<void> {
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all([...this.#programs.values()].map((program) => program.end()));
+    await this.#cm.close();
     rmSync(this.#path, { force: true });
     await this.device.close();
   }
@@ -99,6 +114,7 @@ export class NicServer {
   }
 
   #onEvent(type: number, id: number): void {
+    if (type === EVENT_COMM_EST) this.#cm.communicationEstablished(id);
     for (const program of this.#programs.values()) {
       if (type === 0) program.onLostEvents();
       else if (program.onEvent(type, id)) return;
@@ -123,7 +139,7 @@ export class NicServer {
         try {
           handler = this.#open(socket, message, () => socket.off('data', onData));
           message.answer(0);
-          socket.write(message.bytes);
+          send(socket, message.bytes);
         } catch (error) {
           message.answer(errnoOf(error));
           socket.end(message.bytes);
@@ -147,6 +163,18 @@ export class NicServer {
       this.#describe(message);
       if (kind === KIND_LIST) return ignore;
       return this.#openContext(socket, message, pid);
+    }
+    if (kind === KIND_CM) {
+      takesBytes();
+      message.set(
+        0,
+        this.#cm.openChannel(socket, pid, (bytes) => send(socket, bytes)),
+      );
+      return ignore;
+    }
+    if (kind === KIND_CM_EVENTS) {
+      this.#cm.sendEventsTo(socket, token, pid);
+      return ignore;
     }
     const program = this.#programs.get(token);
     if (program === undefined || program.pid !== pid) throw new RoceError('ERR_ROCE_NOT_FOUND', 'no such context');
@@ -187,8 +215,13 @@ export class NicServer {
     this.#programs.set(token, program);
     socket.once('close', () => void program.end());
     message.set(0, token);
-    return (command) => program.execute(command, () => socket.write(command.bytes));
+    return (command) => program.execute(command, () => send(socket, command.bytes));
   }
+}
+
+function send(socket: Socket, bytes: Buffer): void {
+  if (socket.writableLength > UNREAD_BYTES_MAX) socket.destroy();
+  else socket.write(bytes);
 }
 
 /**

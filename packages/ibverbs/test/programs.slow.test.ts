@@ -1,4 +1,4 @@
-/** Stock programs of libibverbs and perftest on two NICs of this process, and what is left of a program that was killed. */
+/** Stock programs of libibverbs, librdmacm and perftest on two NICs of this process, and what is left of a program that was killed. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { NicServer } from '../src/nic-server.js';
 
 const SERVER = '127.0.42.1';
 const CLIENT = '127.0.42.2';
-const MISSING = ['cc', 'ibv_devinfo', 'ib_write_bw'].filter((program) => !isInstalled(program));
+const MISSING = ['cc', 'ibv_devinfo', 'ib_write_bw', 'rping'].filter((program) => !isInstalled(program));
 if (MISSING.length > 0) console.log(`skipped: ${MISSING.join(', ')} not installed`);
 
 function isInstalled(program: string): boolean {
@@ -113,6 +113,39 @@ describe.skipIf(MISSING.length > 0)('stock programs', () => {
     const [command, ...args] = line.split(' ');
     const tell = command.endsWith('_lat') ? /t_typical/ : /BW average/;
     expect(await pair(command, ...args)).toMatch(tell);
+  });
+
+  /** Runs both ends of programs that connect by librdmacm: each finds the other by the address of its NIC. */
+  async function connected(server_: string, client_: string): Promise<readonly string[]> {
+    const [first, ...firstArgs] = server_.split(' ');
+    const [second, ...secondArgs] = client_.split(' ');
+    const a = start('server', first, firstArgs);
+    await eventually(() => server.listeners > 0 || a.child.exitCode !== null);
+    const b = start('client', second, secondArgs);
+    const ends = await Promise.all([a.ended, b.ended]);
+    const texts = ends.map(({ text }) => text);
+    expect(
+      ends.map(({ code }) => code),
+      texts.join('\n'),
+    ).toEqual([0, 0]);
+    expect(server.listeners).toBe(0);
+    return texts;
+  }
+
+  it.each([
+    [`rping -s -a ${SERVER} -C 5 -V`, `rping -c -a ${SERVER} -C 5 -V`],
+    ['ucmatose -c 4', `ucmatose -s ${SERVER} -c 4`],
+    ['udaddy', `udaddy -s ${SERVER}`],
+    ['rdma_server', `rdma_client -s ${SERVER}`],
+    ['ib_write_bw -R -n 20', `ib_write_bw -R -n 20 ${SERVER}`],
+  ])('%s', async (first, second) => {
+    for (const text of await connected(first, second)) expect(text).not.toMatch(/fail|unexpected/i);
+  });
+
+  it('rping without a server is rejected', async () => {
+    const { code, text } = await start('client', 'rping', ['-c', '-a', SERVER, '-C', '1']).ended;
+    expect(code).not.toBe(0);
+    expect(text).toMatch(/RDMA_CM_EVENT_REJECTED, error 8/);
   });
 
   it('a program that is killed leaves nothing, and the next one runs', async () => {
