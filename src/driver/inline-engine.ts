@@ -53,8 +53,8 @@ export class InlineEngine extends Engine {
     this.#opened.hostInfo?.refreshCounters(this.counters);
   }
 
-  override populate(memory: ArrayBufferLike): void {
-    populate(memory);
+  override populate(bytes: Uint8Array): void {
+    populate(bytes);
   }
 
   override nowNs(): number {

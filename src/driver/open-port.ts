@@ -58,9 +58,8 @@ export interface PortOptions {
   readonly io?: PortIo | undefined;
   /**
    * Where `io` shares memory with a peer of this host, its WRITEs, READs and atomics of memory from `device.allocate` or
-   * `regMr(bytes)` are copies by the requester, without packets. The memory is then an ArrayBuffer, which other threads
-   * cannot share. Packets are used where they are observed (`loss`, `pcap`, `trace`) or paced by a rate control.
-   * Default false.
+   * `regMr(bytes)` are copies by the requester, without packets. Packets are used where they are observed (`loss`,
+   * `pcap`, `trace`) or paced by a rate control. Default false.
    */
   readonly mapRegions?: boolean | undefined;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
@@ -240,7 +239,7 @@ async function makeBatchedPort(
     io === 'shm'
       ? sharing.openShmPort({ ...batched, ...ring })
       : sharing.openShmPort({ ...batched, ...ring, borrows, offers: 'named' });
-  const mapping = isBare && options.mapRegions === true ? sharing.memoryMapping() : undefined;
+  const mapping = isBare && options.mapRegions === true ? sharing.memoryMapping(false) : undefined;
   return { port, sharing: port, memoryDomain: sharing.memoryDomain(), mapping };
 }
 

@@ -17,9 +17,8 @@ const PAGE_BYTES = 4096;
 const POPULATED_BYTES_MAX = 1 << 30;
 
 /** Gives fresh memory its pages now; it must be all zero. Does nothing for more than 1 GiB. */
-export function populate(memory: ArrayBufferLike, lib: Pick<LibC, 'addressOf' | 'madvise'> | string = libC()): void {
-  if (memory.byteLength > POPULATED_BYTES_MAX || memory.byteLength < PAGE_BYTES) return;
-  const bytes = new Uint8Array(memory);
+export function populate(bytes: Uint8Array, lib: Pick<LibC, 'addressOf' | 'madvise'> | string = libC()): void {
+  if (bytes.length > POPULATED_BYTES_MAX || bytes.length < PAGE_BYTES) return;
   if (typeof lib !== 'string' && populatedBySystem(bytes, lib)) return;
   for (let i = 0; i < bytes.length; i += PAGE_BYTES) bytes[i] = 0;
 }

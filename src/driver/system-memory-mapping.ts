@@ -39,21 +39,24 @@ export class SystemMemoryMapping implements MemoryMapping {
   readonly process: ProcessName;
   readonly u32: () => number = systemRandom().u32;
   readonly #lib: LibC;
-  readonly #segments = new WeakMap<ArrayBufferLike, Segment>();
+  readonly #isForThreads: boolean;
+  readonly #segments = new WeakMap<ArrayBufferLike, Segment<ArrayBufferLike>>();
 
-  constructor(lib: LibC, started: number) {
+  constructor(lib: LibC, started: number, isForThreads: boolean) {
     this.#lib = lib;
+    this.#isForThreads = isForThreads;
     this.process = { pid: process.pid, started };
   }
 
-  allocate(bytes: number): ArrayBuffer | undefined {
+  allocate(bytes: number): ArrayBufferLike | undefined {
     if (bytes === 0 || segments >= SEGMENTS_MAX) return undefined;
-    const segment = this.#create(bytes, 'region');
+    const segment = this.#create(() =>
+      this.#isForThreads ? Segment.createForThreads(this.#lib, bytes) : Segment.create(this.#lib, bytes, 'region'),
+    );
     if (segment === undefined) return undefined;
     const { memory } = segment;
     segments++;
     forgotten.register(memory, segment.freeing());
-    markShared(memory);
     this.#segments.set(memory, segment);
     return memory;
   }
@@ -62,18 +65,13 @@ export class SystemMemoryMapping implements MemoryMapping {
     return this.#segments.get(memory)?.fd;
   }
 
-  /** Where memory is that {@link allocate} gave, for other threads of this process; undefined for other memory. */
-  addressOf(memory: ArrayBufferLike): number | undefined {
-    return this.#segments.get(memory)?.address;
-  }
-
   createTable(bytes: number): Segment | undefined {
-    return this.#create(bytes, 'grants');
+    return this.#create(() => Segment.create(this.#lib, bytes, 'grants'));
   }
 
-  #create(bytes: number, kind: 'grants' | 'region'): Segment | undefined {
+  #create<S>(create: () => S): S | undefined {
     try {
-      return Segment.create(this.#lib, bytes, kind);
+      return create();
     } catch {
       return undefined; // No descriptors, or no memory: the program uses other memory.
     }
@@ -97,9 +95,14 @@ export class SystemMemoryMapping implements MemoryMapping {
   }
 }
 
-/** Undefined where memory cannot be mapped: not on Linux, or without koffi. */
-export function memoryMapping(): SystemMemoryMapping | undefined {
+/**
+ * Undefined where memory cannot be mapped: not on Linux, or without koffi. `isForThreads`: what it allocates are
+ * SharedArrayBuffers.
+ */
+export function memoryMapping(isForThreads: boolean): SystemMemoryMapping | undefined {
   const lib = libC();
   const started = startOf(process.pid);
-  return typeof lib === 'string' || started === undefined ? undefined : new SystemMemoryMapping(lib, started);
+  return typeof lib === 'string' || started === undefined
+    ? undefined
+    : new SystemMemoryMapping(lib, started, isForThreads);
 }

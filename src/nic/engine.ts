@@ -75,7 +75,7 @@ export abstract class Engine implements EngineLink {
 
   refreshCounters(): void {}
 
-  populate(_memory: ArrayBufferLike): void {}
+  populate(_bytes: Uint8Array): void {}
 
   /** There is a request or an event for the NIC: it may have to send, or to be woken earlier. */
   protected abstract pollSoon(): void;

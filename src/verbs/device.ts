@@ -260,7 +260,7 @@ export class RdmaDevice extends Resource {
   allocate(bytes: number): Buffer {
     checkWhole('bytes', bytes, 0, BUFFER_BYTES_MAX);
     const mapped = this.#link.mapping?.allocate(bytes);
-    return mapped === undefined ? this.allocateLocal(bytes) : this.#bufferOf(mapped, true);
+    return mapped === undefined ? this.allocateLocal(bytes) : this.#bufferOf(mapped, bytes, true);
   }
 
   /** As {@link allocate}, for memory that peers do not map. @internal */
@@ -269,12 +269,13 @@ export class RdmaDevice extends Resource {
   }
 
   #allocate(bytes: number, populates: boolean): Buffer {
-    return this.#bufferOf(this.memoryOf(bytes), populates);
+    return this.#bufferOf(this.memoryOf(bytes), bytes, populates);
   }
 
-  #bufferOf(memory: ArrayBufferLike, populates: boolean): Buffer {
-    if (populates) this.#link.populate(memory);
-    return bufferOver(memory);
+  #bufferOf(memory: ArrayBufferLike, bytes: number, populates: boolean): Buffer {
+    const buffer = bufferOver(memory, 0, bytes);
+    if (populates) this.#link.populate(buffer);
+    return buffer;
   }
 
   /** Throws ERR_ROCE_OUT_OF_RANGE where there is no more memory. @internal */

@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../core/clock.js';
+import { markShared } from '../core/shared-buffers.js';
 import { NS_PER_MS } from '../core/units.js';
 import {
   GRANT_TABLE_BYTES,
@@ -55,6 +56,11 @@ export class MemoryGrants {
       this.#own = { table: new GrantTable(segment.memory), segment };
     }
     return this.#own?.table;
+  }
+
+  /** The NIC must expect from now on that peers change this memory, if it can be mapped. Call it before the NIC does. */
+  letPeersWrite(memory: ArrayBufferLike): void {
+    if (this.mapping.descriptorOf(memory) !== undefined) markShared(memory);
   }
 
   /** The number of the grant; undefined for memory that cannot be mapped. */

@@ -66,6 +66,7 @@ export class ProtectionDomain extends Resource {
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the region would reach beyond the 64-bit address space');
     }
     const memoryId = this.device.link.attach(bytes.buffer);
+    if ((access & (Access.REMOTE_WRITE | Access.REMOTE_ATOMIC)) !== 0) this.device.grants?.letPeersWrite(bytes.buffer);
     try {
       const { mr, lkey, rkey } = await this.device.command('regMr', {
         pd: this.handle,

@@ -36,7 +36,7 @@ describe.runIf(typeof lib !== 'string')('the pages of memory', () => {
 
   it('are there when the kernel is asked', () => {
     for (const memory of [new ArrayBuffer(BYTES), new SharedArrayBuffer(BYTES)]) {
-      populate(memory);
+      populate(new Uint8Array(memory));
       expect(resident(memory)).toBe(1);
       expect(Buffer.from(memory).equals(Buffer.alloc(BYTES))).toBe(true);
     }
@@ -46,7 +46,7 @@ describe.runIf(typeof lib !== 'string')('the pages of memory', () => {
     if (typeof lib === 'string') throw new TypeError(lib);
     for (const poor of ['no koffi', { ...lib, madvise: () => -1 }]) {
       const memory = new ArrayBuffer(BYTES);
-      populate(memory, poor);
+      populate(new Uint8Array(memory), poor);
       expect(resident(memory)).toBe(1);
     }
   });

@@ -1,10 +1,12 @@
 /** Mapped regions on real sockets and memory: programs see what they see without, and conditions end the direct path. */
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import * as sources from '../../src/index.js';
 import { Access, type Connection, connect, type DeviceOptions, listen, openDevice } from '../../src/index.js';
+import { GrantReader } from '../../src/memory/mapped/grant-table.js';
+import { DirectCompletions } from '../../src/verbs/direct-completions.js';
 import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { connectionContract } from '../contracts/connection-contract.js';
@@ -17,6 +19,7 @@ const MAPPING: Partial<DeviceOptions> = { io: 'auto', mapRegions: true };
 
 const closing: Array<{ close(): Promise<void> }> = [];
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const one of closing.splice(0).reverse()) await one.close();
 });
 
@@ -154,6 +157,57 @@ describe.skipIf(batchedUdpAvailable() !== undefined)('mapped regions (need koffi
     const { writes } = direct(ends);
     await write(8192, addr, rkey);
     expect(direct(ends).writes).toBe(writes + 1);
+  });
+
+  async function completionOrder(): Promise<number[]> {
+    const { client, server, local } = await connected();
+    const { addr, rkey } = client.remote!;
+    const order: number[] = [];
+    const posted: Promise<unknown>[] = [];
+    const post = (wrId: number, request: SendWorkRequest) =>
+      posted.push(client.post(request).then(() => order.push(wrId)));
+    const write = { opcode: 'RDMA_WRITE', sges: [local.sge(0, 64)], remoteAddr: addr, rkey } as const;
+    for (let wrId = 0; wrId < 20; wrId++) post(wrId, write);
+    post(20, { opcode: 'SEND', sges: [local.sge(0, 64)] });
+    // The SEND is acknowledged before any completion has been taken.
+    for (let n = 0; n < 10; n++) for (const { device } of [client, server]) device.poll();
+    for (let wrId = 21; wrId < 24; wrId++) post(wrId, write);
+    await Promise.all(posted);
+    return order;
+  }
+
+  it('complete in the order of posting, mixed with packets', async () => {
+    expect(await completionOrder()).toEqual(Array.from({ length: 24 }, (_, i) => i));
+  });
+
+  it('mutant: a completion by packets that is taken too early is found', async () => {
+    vi.spyOn(DirectCompletions.prototype, 'holds').mockReturnValue(false);
+    expect(await completionOrder()).not.toEqual(Array.from({ length: 24 }, (_, i) => i));
+  });
+
+  /** Deregisters the opened region, and grants another one in its slot. */
+  async function regranted() {
+    const ends = await connected();
+    const { client, server, memory, local } = ends;
+    local.bytes.fill(2);
+    await client.write(local.slice(0, 64));
+    await regionOf(ends).close();
+    memory.fill(1);
+    const other = server.device.allocate(BYTES);
+    await server.qp.pd.regMr(other, Access.REMOTE_ALL);
+    const outcome = await client.write(local.slice(0, 64)).then(() => 'done', String);
+    return { outcome, changed: [memory, other].map((bytes) => bytes.includes(2)), writes: direct(ends).writes };
+  }
+
+  it('of a slot that has another grant are not used', async () => {
+    const { outcome, ...rest } = await regranted();
+    expect(outcome).toContain('remote access error');
+    expect(rest).toEqual({ changed: [false, false], writes: 1 });
+  });
+
+  it('mutant: a requester that ignores the generation is found', async () => {
+    vi.spyOn(GrantReader.prototype, 'isCurrent').mockReturnValue(true);
+    expect(await regranted()).toEqual({ outcome: 'done', changed: [true, false], writes: 2 });
   });
 
   it.each([1, 2, 3])('execute a random program in the order of posting, seed %i', async (seed) => {

@@ -8,9 +8,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { RoceError, serializeError } from '../../core/errors.js';
-import { markShared } from '../../core/shared-buffers.js';
 import { copyableView } from '../../dgram-ext/copyable-view.js';
-import { type LibC, libC } from '../../dgram-ext/libc.js';
 import { CommandRing } from '../../memory/ring/command-ring.js';
 import { DoorbellRing } from '../../memory/ring/doorbell-ring.js';
 import { EventRing } from '../../memory/ring/event-ring.js';
@@ -58,8 +56,7 @@ function run(opened: OpenPort): void {
   const { port, batched } = opened;
   const control = new Int32Array(data.control);
   const commands = new CommandRing(data.commands);
-  const memory = new Map<number, ArrayBufferLike>();
-  const lent = new FinalizationRegistry<number>((id) => say({ type: 'returned', id }));
+  const memory = new Map<number, SharedArrayBuffer>();
   const counters = new Float64Array(data.counters);
   const interrupts = new Interrupts(control, counters);
   const nic = new Nic({
@@ -69,8 +66,8 @@ function run(opened: OpenPort): void {
     events: new EventRing(data.events),
     memory: (id) => memory.get(id),
     regionMemory: (id) => {
-      const attached = memory.get(id);
-      return attached instanceof SharedArrayBuffer ? copyableView(attached) : attached;
+      const shared = memory.get(id);
+      return shared === undefined ? undefined : copyableView(shared);
     },
     tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
     onEvent: () => interrupts.raise(),
@@ -96,13 +93,6 @@ function run(opened: OpenPort): void {
       case 'attach':
         memory.set(message.id, message.memory);
         return;
-      case 'lend': {
-        const view = (libC() as LibC).view(message.address, message.bytes);
-        markShared(view);
-        lent.register(view, message.id);
-        memory.set(message.id, view);
-        return;
-      }
       case 'detach':
         memory.delete(message.id);
         return;

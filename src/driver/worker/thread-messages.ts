@@ -34,8 +34,6 @@ export interface ThreadData {
 
 export type ToThread =
   | { readonly type: 'attach'; readonly id: number; readonly memory: SharedArrayBuffer }
-  /** Memory of this process at an address; `returned` says when the thread has let go of it. */
-  | { readonly type: 'lend'; readonly id: number; readonly address: number; readonly bytes: number }
   | { readonly type: 'detach'; readonly id: number }
   /** Only up to this index: memory of later ones may still be in transfer. */
   | { readonly type: 'commands'; readonly end: number }
@@ -59,7 +57,6 @@ export type FromThread =
       /** Whether there is an {@link EngineLink.mapping}. */
       readonly mapsMemory: boolean;
     }
-  | { readonly type: 'returned'; readonly id: number }
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
   | { readonly type: 'resolved'; readonly request: number; readonly shares: boolean }
   | { readonly type: 'associated'; readonly request: number }

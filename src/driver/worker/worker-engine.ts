@@ -132,8 +132,6 @@ export class WorkerEngine implements EngineLink {
   #portDescription = '';
   #memoryDomain: string | undefined;
   #mapping: SystemMemoryMapping | undefined;
-  /** Memory that the thread may still refer to. */
-  readonly #lent = new Map<number, ArrayBufferLike>();
   #wakeThread = () => this.#worker.postMessage({ type: 'wake' } satisfies ToThread);
   #wakesByMessage = true;
   #closed = false;
@@ -188,7 +186,7 @@ export class WorkerEngine implements EngineLink {
     });
     this.#worker.once('exit', (code) => this.#onExit(code, cause));
     this.#listen();
-    if (message.mapsMemory) this.#mapping = (await SHARED_MEMORY_PORTS.load()).memoryMapping();
+    if (message.mapsMemory) this.#mapping = (await SHARED_MEMORY_PORTS.load()).memoryMapping(true);
   }
 
   /** On an unrequested exit pending requests are rejected with the reason. */
@@ -226,16 +224,16 @@ export class WorkerEngine implements EngineLink {
     return shared(bytes);
   }
 
-  populate(memory: ArrayBufferLike): void {
-    populate(memory);
+  populate(bytes: Uint8Array): void {
+    populate(bytes);
   }
 
   reaches(memory: ArrayBufferLike): boolean {
-    return memory instanceof SharedArrayBuffer || this.#mapping?.addressOf(memory) !== undefined;
+    return memory instanceof SharedArrayBuffer;
   }
 
   attach(memory: ArrayBufferLike): number {
-    if (!this.reaches(memory)) {
+    if (!(memory instanceof SharedArrayBuffer)) {
       throw new RoceError(
         'ERR_ROCE_UNSUPPORTED',
         'the NIC runs in a worker and cannot reach memory of this thread alone',
@@ -243,15 +241,8 @@ export class WorkerEngine implements EngineLink {
       );
     }
     const { id, isNew } = this.#memory.attach(memory);
-    if (!isNew) return id;
-    if (memory instanceof SharedArrayBuffer) this.#post({ type: 'attach', id, memory });
-    else this.#attachMapped(id, memory);
+    if (isNew) this.#post({ type: 'attach', id, memory });
     return id;
-  }
-
-  #attachMapped(id: number, memory: ArrayBufferLike): void {
-    this.#lent.set(id, memory);
-    this.#post({ type: 'lend', id, address: this.#mapping!.addressOf(memory)!, bytes: memory.byteLength });
   }
 
   detach(memoryId: number): void {
@@ -327,7 +318,6 @@ export class WorkerEngine implements EngineLink {
   }
 
   #onMessage(message: FromThread): void {
-    if (message.type === 'returned') this.#lent.delete(message.id);
     if (!('request' in message)) return;
     const request = this.#requests.get(message.request);
     this.#requests.delete(message.request);

@@ -27,12 +27,15 @@ export interface MemoryMapping {
   readonly process: ProcessName;
   /** 32 random bits. */
   u32(): number;
-  /** Zeroed memory that peers can map; undefined where there is no more. It is freed once nothing refers to it. */
-  allocate(bytes: number): ArrayBuffer | undefined;
+  /**
+   * Zeroed memory of at least `bytes` that peers can map; undefined where there is no more. It is freed once nothing
+   * refers to it.
+   */
+  allocate(bytes: number): ArrayBufferLike | undefined;
   /** The descriptor of memory that {@link allocate} gave; undefined for other memory. */
   descriptorOf(memory: ArrayBufferLike): number | undefined;
   /** Memory for a table of grants, until `close`. */
-  createTable(bytes: number): { readonly memory: ArrayBuffer; readonly fd: number; close(): void } | undefined;
+  createTable(bytes: number): { readonly memory: ArrayBufferLike; readonly fd: number; close(): void } | undefined;
   /** Undefined: there is no such segment of a process of this user. */
   open(segment: PeerSegment): MappedPart | undefined;
   /** The same bytes, in a form that copies fast. */

@@ -18,7 +18,7 @@ export interface EngineLink extends Clock {
    * Populates the pages of memory that {@link EngineLink.allocate} has just made, so that no transfer waits for them,
    * if the system supports it.
    */
-  populate(memory: ArrayBufferLike): void;
+  populate(bytes: Uint8Array): void;
   /** Whether the NIC can reach memory of this kind: a NIC in another thread only shared memory. */
   reaches(memory: ArrayBufferLike): boolean;
   /** Makes memory reachable for the NIC and names it; command arguments carry the number. */

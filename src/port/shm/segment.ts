@@ -24,10 +24,24 @@ const O_PATH = 0o10000000;
 const PROT_READ = 1;
 const PROT_WRITE = 2;
 const MAP_SHARED = 0x1;
+const MAP_FIXED = 0x10;
 const MAP_POPULATE = 0x8000;
 /** Page tables of longer parts are made when they are used: for all of them at once the program would wait. */
 const POPULATED_BYTES_MAX = 64 << 20;
 const MAP_FAILED = -1;
+const PAGE_BYTES = 4096;
+/** A page of WebAssembly. */
+const THREADS_MEMORY_UNIT = 65_536;
+/** The part that is used here; Node's types have no values of it. */
+const { WebAssembly: Wasm } = globalThis as unknown as {
+  readonly WebAssembly: {
+    readonly Memory: new (memory: {
+      readonly initial: number;
+      readonly maximum: number;
+      readonly shared: true;
+    }) => { readonly buffer: SharedArrayBuffer };
+  };
+};
 
 /** How another process names a segment: descriptor `fd` of process `pid`. */
 export interface SegmentName {
@@ -45,29 +59,51 @@ export interface SegmentPart {
 }
 
 /** Its memory must not be touched after {@link Segment.close}. */
-export class Segment {
+export class Segment<M extends ArrayBufferLike = ArrayBuffer> {
   readonly #lib: LibC;
   readonly #address: number;
-  readonly memory: ArrayBuffer;
+  readonly memory: M;
   /** Descriptor that names it to the peer; -1 where the peer has named it. */
   #fd: number;
 
-  private constructor(lib: LibC, address: number, bytes: number, fd: number) {
+  private constructor(lib: LibC, address: number, memory: M, fd: number) {
     this.#lib = lib;
     this.#address = address;
-    this.memory = lib.view(address, bytes);
+    this.memory = memory;
     this.#fd = fd;
   }
 
   static create(lib: LibC, bytes: number, kind: SegmentKind = 'ring'): Segment {
+    return Segment.#make(lib, bytes, kind, (fd) => {
+      // Memory for regions gets its pages as other memory does.
+      const address = map(lib, fd, { start: 0, bytes, access: 'write' }, kind === 'region' ? 0 : MAP_POPULATE);
+      return new Segment(lib, address, lib.view(address, bytes), fd);
+    });
+  }
+
+  /**
+   * A segment for a region, as a SharedArrayBuffer, which threads of this process can share. `bytes` is rounded up to
+   * {@link THREADS_MEMORY_UNIT}. The memory is that of a WebAssembly.Memory, whose pages V8 maps and unmaps by
+   * themselves; those of the memfd take their addresses. Undefined: this runtime has no such memory.
+   */
+  static createForThreads(lib: LibC, bytes: number): Segment<SharedArrayBuffer> | undefined {
+    const units = Math.ceil(bytes / THREADS_MEMORY_UNIT);
+    const { buffer } = new Wasm.Memory({ initial: units, maximum: units, shared: true });
+    const begin = lib.addressOf(new Uint8Array(buffer));
+    if (begin % PAGE_BYTES !== 0) return undefined;
+    return Segment.#make(lib, buffer.byteLength, 'region', (fd) => {
+      map(lib, fd, { start: 0, bytes: buffer.byteLength, access: 'write' }, MAP_FIXED, begin);
+      return new Segment(lib, begin, buffer, fd);
+    });
+  }
+
+  static #make<S>(lib: LibC, bytes: number, kind: SegmentKind, mapped: (fd: number) => S): S {
     const fd = lib.memfd_create(nameOf(kind), MFD_CLOEXEC_ALLOW_SEALING);
     if (fd < 0) throw failed(lib, 'make shared memory');
     try {
       ftruncateSync(fd, bytes);
       if (lib.fcntl(fd, F_ADD_SEALS, SEALS) < 0) throw failed(lib, 'seal shared memory');
-      // Memory for regions gets its pages as other memory does.
-      const address = map(lib, fd, 0, bytes, { access: 'write', populates: kind !== 'region' });
-      return new Segment(lib, address, bytes, fd);
+      return mapped(fd);
     } catch (error) {
       lib.close(fd);
       throw error;
@@ -96,7 +132,7 @@ export class Segment {
   static openPart(
     lib: LibC,
     { pid, fd: remoteFd, kind, bytes: totalBytes }: SegmentName,
-    { start, bytes, access }: SegmentPart,
+    part: SegmentPart,
   ): Segment | undefined {
     const uid = process.geteuid?.();
     let pinned = -1;
@@ -109,22 +145,17 @@ export class Segment {
       if (!readlinkSync(path).startsWith(`/memfd:${nameOf(kind)} `)) return undefined;
       const stats = fstatSync(pinned);
       if (stats.uid !== uid || stats.size !== totalBytes) return undefined;
-      const flags = access === 'write' ? constants.O_RDWR : constants.O_RDONLY;
+      const flags = part.access === 'write' ? constants.O_RDWR : constants.O_RDONLY;
       fd = openSync(path, flags | constants.O_NONBLOCK);
       if ((lib.fcntl(fd, F_GET_SEALS, 0) & SEALS) !== SEALS) return undefined;
-      const populates = bytes <= POPULATED_BYTES_MAX;
-      return new Segment(lib, map(lib, fd, start, bytes, { access, populates }), bytes, -1);
+      const address = map(lib, fd, part, part.bytes <= POPULATED_BYTES_MAX ? MAP_POPULATE : 0);
+      return new Segment(lib, address, lib.view(address, part.bytes), -1);
     } catch {
       return undefined; // The process has ended, the file has a lease, or the PID namespace differs.
     } finally {
       if (fd >= 0) closeSync(fd);
       if (pinned >= 0) closeSync(pinned);
     }
-  }
-
-  /** Address of the first byte in this process. */
-  get address(): number {
-    return this.#address;
   }
 
   get fd(): number {
@@ -144,9 +175,10 @@ export class Segment {
   /** What {@link close} does, without a reference to the segment and its memory. */
   freeing(): () => void {
     const [lib, address, bytes, fd] = [this.#lib, this.#address, this.memory.byteLength, this.#fd];
+    const unmaps = this.memory instanceof ArrayBuffer; // V8 frees that of threads, after the last of them.
     return () => {
       if (fd >= 0) lib.close(fd);
-      lib.munmap(address, bytes);
+      if (unmaps) lib.munmap(address, bytes);
     };
   }
 }
@@ -155,15 +187,9 @@ function nameOf(kind: SegmentKind): string {
   return `rocev2-${kind}`;
 }
 
-function map(
-  lib: LibC,
-  fd: number,
-  start: number,
-  bytes: number,
-  { access, populates }: { readonly access: SegmentAccess; readonly populates: boolean },
-): number {
+function map(lib: LibC, fd: number, { start, bytes, access }: SegmentPart, flags: number, begin = 0): number {
   const protection = access === 'write' ? PROT_READ | PROT_WRITE : PROT_READ;
-  const address = lib.mmap(0, bytes, protection, MAP_SHARED | (populates ? MAP_POPULATE : 0), fd, start);
+  const address = lib.mmap(begin, bytes, protection, MAP_SHARED | flags, fd, start);
   if (address === MAP_FAILED) throw failed(lib, 'map shared memory');
   return address;
 }
