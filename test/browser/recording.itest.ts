@@ -41,11 +41,11 @@ describe.skipIf(chromiumPath === undefined)('the page over a recorded simulation
     for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowLeft');
     expect(await shown('time')).toBe(formatNs(timeNs[2]));
-    expect(await shown('all flows')).toBe(rateAt(2));
+    expect(await shown('sent by all hosts')).toBe(rateAt(2));
     const middle = Math.floor(timeNs.length / 2);
     await page.getByRole('slider', { name: 'time' }).fill(String(middle));
     expect(await shown('time')).toBe(formatNs(timeNs[middle]));
-    expect(await shown('all flows')).toBe(rateAt(middle));
+    expect(await shown('sent by all hosts')).toBe(rateAt(middle));
     await page.keyboard.press('End');
     expect(await shown('CNPs so far')).toBe(String(result.series.cnps.reduce((sum, count) => sum + count, 0)));
   });

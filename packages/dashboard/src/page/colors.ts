@@ -8,6 +8,7 @@ export const COLORS = {
   cnp: '--hue5',
   request: '--hue6',
   queue: '--hue7',
+  pause: '--hue3',
   lost: '--bad',
 } as const;
 

@@ -17,7 +17,8 @@ export interface Moment {
   readonly timeNs: number;
   readonly queueBytes: ReadonlyMap<string, number>;
   readonly rateBps: readonly number[];
-  readonly goodputBps: number;
+  /** By receiving host. */
+  readonly receivedBps: ReadonlyMap<string, number>;
   readonly fullestBytes: number;
   readonly cnps: number;
   readonly pauseFrames: number;
@@ -38,7 +39,7 @@ interface QueueBar {
 export class NetworkView {
   readonly element: SVGSVGElement;
   readonly #positions = new Map<string, Place>();
-  readonly #hostTexts: Array<{ readonly flows: readonly number[]; readonly text: SVGTextElement }> = [];
+  readonly #hostTexts: Array<{ readonly rate: (moment: Moment) => number; readonly text: SVGTextElement }> = [];
   readonly #bars: QueueBar[] = [];
 
   constructor({ flows, queues, series }: ScenarioResult) {
@@ -70,15 +71,13 @@ export class NetworkView {
     for (const host of hosts) this.#drawRate(host, flows);
   }
 
-  show({ queueBytes, rateBps }: Moment): void {
+  show(moment: Moment): void {
     for (const { port, maxBytes, bar, text } of this.#bars) {
-      const bytes = queueBytes.get(port) ?? 0;
+      const bytes = moment.queueBytes.get(port) ?? 0;
       bar.setAttribute('width', String((bytes / maxBytes) * BAR_WIDTH));
       text.textContent = bytes === 0 ? '' : formatBytes(bytes);
     }
-    for (const { flows, text } of this.#hostTexts) {
-      text.textContent = formatRate(flows.reduce((sum, id) => sum + rateBps[id], 0));
-    }
+    for (const { rate, text } of this.#hostTexts) text.textContent = formatRate(rate(moment));
   }
 
   #drawLink(port: string): void {
@@ -113,10 +112,12 @@ export class NetworkView {
     const place = this.#positions.get(host);
     if (place === undefined) return;
     const isSender = place.x < WIDTH / 2;
-    const mine = flows.filter(({ from, to }) => (isSender ? from : to) === host).map(({ id }) => id);
+    const sent = flows.filter(({ from }) => from === host);
+    const rate = ({ rateBps, receivedBps }: Moment) =>
+      isSender ? sent.reduce((sum, { id }) => sum + rateBps[id], 0) : (receivedBps.get(host) ?? 0);
     const x = isSender ? place.x - HOST_WIDTH / 2 - 45 : place.x + HOST_WIDTH / 2 + 45;
     const text = svgElement('text', { class: 'small', x, y: place.y + 5 });
     this.element.append(text);
-    this.#hostTexts.push({ flows: mine, text });
+    this.#hostTexts.push({ rate, text });
   }
 }

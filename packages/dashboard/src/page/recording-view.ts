@@ -1,4 +1,5 @@
 import type { ScenarioResult } from '@rocev2/lab/internal';
+import { COLORS } from './colors.js';
 import { byId, element, panel } from './dom.js';
 import { formatBytes, formatCount, formatNs, formatRate } from './format.js';
 import type { KeyAction } from './keyboard.js';
@@ -6,19 +7,24 @@ import { type Moment, NetworkView } from './network-view.js';
 import { Readouts } from './readouts.js';
 import { TimeChart } from './time-chart.js';
 
-const LINES_MAX = 8;
+const LINES_MAX = 16;
 const FRAME_MS = 40;
 const PLAY_MS = 20_000;
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
 
 function momentAt({ series }: ScenarioResult, index: number): Moment {
   const upTo = (values: readonly number[]) => values.slice(0, index + 1).reduce((sum, value) => sum + value, 0);
   const queueBytes = new Map(Object.entries(series.queueBytes).map(([port, values]) => [port, values[index]]));
   const rateBps = series.rateBps.map((values) => values[index]);
+  const receivedBps = new Map(Object.entries(series.receivedBps).map(([host, values]) => [host, values[index]]));
   return {
     timeNs: series.timeNs[index],
     queueBytes,
     rateBps,
-    goodputBps: rateBps.reduce((sum, rate) => sum + rate, 0),
+    receivedBps,
     fullestBytes: Math.max(0, ...queueBytes.values()),
     cnps: upTo(series.cnps),
     pauseFrames: upTo(series.pauseFrames),
@@ -30,7 +36,8 @@ export class RecordingView {
   readonly #readouts = new Readouts<Moment>({
     '': [
       ['time', ({ timeNs }) => timeNs, formatNs],
-      ['all flows', ({ goodputBps }) => goodputBps, formatRate],
+      ['sent by all hosts', ({ rateBps }) => sumOf(rateBps), formatRate],
+      ['received by all hosts', ({ receivedBps }) => sumOf([...receivedBps.values()]), formatRate],
       ['fullest queue', ({ fullestBytes }) => fullestBytes, formatBytes],
       ['CNPs so far', ({ cnps }) => cnps, formatCount],
       ['pauses so far', ({ pauseFrames }) => pauseFrames, formatCount],
@@ -66,7 +73,7 @@ export class RecordingView {
     const charts = this.#chartPanels();
     view.append(
       panel('Time', 'wide', this.#slider, this.#readouts.element),
-      panel('Network: rates of flows, fill of queues', 'wide', this.#network.element),
+      panel('Network: payload sent and received, fill of queues', 'wide', this.#network.element),
       ...charts,
     );
     this.#show();
@@ -110,18 +117,18 @@ export class RecordingView {
 
   #chartPanels(): HTMLElement[] {
     const { series, queues, flows } = this.#result;
-    const fullest = queues
-      .filter(({ port }) => port in series.queueBytes)
-      .sort((a, b) => b.meanBytes - a.meanBytes)
-      .slice(0, LINES_MAX);
-    const shown = flows.slice(0, LINES_MAX);
+    const used = queues.filter(({ port }) => port in series.queueBytes).sort((a, b) => b.meanBytes - a.meanBytes);
+    const fullest = used.slice(0, LINES_MAX);
+    const largest = [...flows].sort((a, b) => b.bytes - a.bytes || a.id - b.id).slice(0, LINES_MAX);
+    const shown = largest.sort((a, b) => a.id - b.id);
     const chart = (
       title: string,
-      lines: ReadonlyArray<{ name: string; values: readonly number[] }>,
+      lines: ReadonlyArray<{ name: string; values: readonly number[]; color?: string }>,
       format: (value: number) => string,
     ) => {
       if (lines.length === 0) return [];
-      const made = new TimeChart({ labels: lines.map(({ name }) => name), format, xLabel: 'ms' });
+      const colors = lines.flatMap(({ color }) => color ?? []);
+      const made = new TimeChart({ labels: lines.map(({ name }) => name), format, xLabel: 'ms', colors });
       made.show(
         series.timeNs.map((ns) => ns / 1e6),
         lines.map(({ values }) => values),
@@ -132,17 +139,28 @@ export class RecordingView {
     const [first, second] = series.timeNs;
     const interval = second === undefined ? '' : ` in each ${formatNs(second - first)}`;
     const signals = [
-      { name: 'CNPs', values: series.cnps },
-      { name: 'pause frames', values: series.pauseFrames },
+      { name: 'CNPs', values: series.cnps, color: COLORS.cnp },
+      { name: 'pause frames', values: series.pauseFrames, color: COLORS.pause },
     ].filter(({ values }) => values.some((value) => value > 0));
     return [
       ...chart(
-        flows.length > LINES_MAX ? `Rates of the first ${LINES_MAX} flows` : 'Rates of flows',
+        flows.length > LINES_MAX
+          ? `Payload sent for the first time: the ${LINES_MAX} largest of ${flows.length} flows`
+          : 'Payload sent for the first time, by flow',
         shown.map(({ id, from, to }) => ({ name: `${id}: ${from}>${to}`, values: series.rateBps[id] })),
         formatRate,
       ),
       ...chart(
-        'Egress queues',
+        'Payload received, retransmissions included, by host',
+        Object.entries(series.receivedBps)
+          .slice(0, LINES_MAX)
+          .map(([name, values]) => ({ name, values })),
+        formatRate,
+      ),
+      ...chart(
+        fullest.length < used.length
+          ? `The ${fullest.length} fullest of ${used.length} egress queues`
+          : 'Egress queues',
         fullest.map(({ port }) => ({ name: port, values: series.queueBytes[port] })),
         formatBytes,
       ),

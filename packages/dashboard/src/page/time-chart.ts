@@ -7,6 +7,8 @@ type Plot = InstanceType<typeof uPlot>;
 
 const HEIGHT = 200;
 const HUES = 8;
+/** Of lines beyond the number of hues, which repeat. */
+const DASHES = [6, 4];
 const MARK_FONT_PX = 11;
 const MARK_GAP_PX = 5;
 const MARK_ROWS = 3;
@@ -118,6 +120,7 @@ export class TimeChart {
           label,
           width: 2,
           points: { show: false },
+          ...(i >= HUES && { dash: DASHES }),
           stroke: () => themeColor(colors[i] ?? `--hue${i % HUES}`),
           value: (_: unknown, y: number | null | undefined) => (typeof y === 'number' ? format(y) : '–'),
         })),

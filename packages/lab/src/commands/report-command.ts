@@ -43,8 +43,8 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('report')
     .description(
-      'Make one self-contained HTML page with plots and tables from the JSON documents in a folder: those of livelock, sim run, fluid, bw, ' +
-        'lat and the benches.',
+      'Make one self-contained HTML page with plots and tables from the JSON documents in a folder: those of livelock, sim run, sim sweep, fluid, ' +
+        'bw, lat and the benches.',
     )
     .argument('<dir>', 'the folder; its *.json files are read')
     .option('-o, --output <file>', 'output file (default: report.html in the folder)')

@@ -83,6 +83,62 @@ describe('rocev2 report', () => {
   });
 });
 
+describe('the section of a sweep', () => {
+  const RESULT = {
+    scenario: 's',
+    title: 'Two flows',
+    seed: 1,
+    traceHash: 'abc',
+    flows: [],
+    queues: [],
+    buffers: [],
+    assertions: [],
+    series: { timeNs: [1], queueBytes: {}, rateBps: [], receivedBps: {}, cnps: [0], pauseFrames: [0] },
+  };
+  const COMPLETIONS = { count: 0, unfinished: 0, p50Ns: null, p90Ns: null, p99Ns: null };
+  const runOf = (point: readonly string[], goodputBps: number) => ({
+    point,
+    result: {
+      ...RESULT,
+      summary: {
+        goodputBps,
+        jain: 1,
+        queueMeanBytes: 2000,
+        queueP99Bytes: 9000,
+        cnps: 0,
+        pauseFrames: 0,
+        droppedPackets: 0,
+        completions: COMPLETIONS,
+        smallCompletions: COMPLETIONS,
+      },
+    },
+  });
+
+  it('has a row for each run with the swept values, and plots over numbers with the mean of seeds', () => {
+    const runs = [1, 2].flatMap((seed) => [
+      runOf(['nic.cc=dcqcn', 'delay=2us', `seed=${seed}`], seed * 1e9),
+      runOf(['nic.cc=dcqcn', 'delay=10us', `seed=${seed}`], seed * 2e9),
+      runOf(['nic.cc=timely', 'delay=2us', `seed=${seed}`], seed * 3e9),
+      runOf(['nic.cc=timely', 'delay=10us', `seed=${seed}`], seed * 4e9),
+    ]);
+    const { title, body, measures } = sectionOf({ runs })!;
+    expect(title).toBe('Sweep of nic.cc and delay and seed: Two flows');
+    const [plot, table] = body;
+    for (const text of ['delay (us)', 'nic.cc=timely', 'mean of all seeds', 'Goodput (Gb/s)'])
+      expect(plot).toContain(text);
+    expect(plot).not.toContain('Pause frames');
+    expect(table.match(/<tr>/g)).toHaveLength(1 + runs.length);
+    expect(table).toContain('<td>timely</td><td>10us</td><td>2</td><td>8.00 Gb/s</td>');
+    expect(measures[3]).toMatchObject({ name: 'nic.cc=timely, delay=10us, seed=1: goodput', value: 4e9 });
+  });
+
+  it('has bars where the values are names, and takes no list of other runs for a sweep', () => {
+    const { body } = sectionOf({ runs: [runOf(['nic.cc=dcqcn'], 1e9), runOf(['nic.cc=timely'], 2e9)] })!;
+    expect(body[0]).toContain('>timely</text>');
+    expect(sectionOf({ runs: [{ point: ['a=1'], result: 3 }] })?.title).not.toMatch(/Sweep/);
+  });
+});
+
 const HEAD = {
   schema: 'livelock',
   schemaVersion: 1,

@@ -18,7 +18,13 @@ async function pageOf(change: Partial<ScenarioFile>): Promise<string> {
 
 it('a report names flows by their ends, and has its source and the whole scenario', async () => {
   const page = await pageOf({ duration: '1ms' });
-  for (const text of ['Less than &lt;this&gt;', 'Source: a &amp; b', '1: h1&gt;h2', 'Payload rate (Gb/s)']) {
+  for (const text of [
+    'Less than &lt;this&gt;',
+    'Source: a &amp; b',
+    '1: h1&gt;h2',
+    'First sent (Gb/s)',
+    'Received (Gb/s)',
+  ]) {
     expect(page).toContain(text);
   }
   expect(page).toContain('&quot;recovery&quot;: &quot;go-back-n&quot;');

@@ -50,13 +50,19 @@ export const livelockSection: SectionReader = (document) => {
     body: [
       renderBarChart({ title: 'Goodput', subtitle, bars: bars((run) => run.goodputBps), format: formatRate }),
       renderBarChart({
+        title: 'Link use',
+        subtitle: 'share of the link that packets occupy: a busy link without goodput is a livelock',
+        bars: bars((run) => run.linkUtilization),
+        format: percent,
+      }),
+      renderBarChart({
         title: 'Useful packets',
         subtitle: 'packets of completed messages / packets sent',
         bars: bars((run) => run.efficiency),
         format: percent,
       }),
       htmlTable(
-        ['Run', 'Messages', 'Goodput', 'Sent', 'Dropped', 'Resent', 'Link use', 'Useful', 'In theory'],
+        ['Run', 'Messages', 'Goodput', 'Sent', 'Dropped', 'Retransmitted', 'Link use', 'Useful', 'In theory'],
         runs.map((run) => [
           `${run.op.toUpperCase()} ${run.scheme}`,
           run.messagesCompleted,

@@ -8,11 +8,13 @@ import { originLine, originOf, readableDate, withoutHead } from './origin.js';
 import { recordsSection } from './records-section.js';
 import { scenarioSection } from './scenario-section.js';
 import type { ReportEntry, Section, SectionReader } from './section.js';
+import { sweepSection } from './sweep-section.js';
 import { transferSection } from './transfer-section.js';
 
 const READERS: readonly SectionReader[] = [
   livelockSection,
   scenarioSection,
+  sweepSection,
   fluidSection,
   transferSection,
   recordsSection,

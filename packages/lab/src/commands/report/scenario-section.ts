@@ -19,7 +19,7 @@ const MEASURES = [
   ['CNPs', 'cnps', count],
   ['pause frames', 'pauseFrames', count],
   ['packets dropped', 'droppedPackets', count],
-  ['packets sent again', 'retransmittedPackets', count],
+  ['packets retransmitted', 'retransmittedPackets', count],
 ] as const;
 
 export const scenarioSection: SectionReader = (document) => {

@@ -73,7 +73,7 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
 export function scenarioChart(result: ScenarioResult, title = result.title || result.scenario): string {
   const { scenario, seed, series, summary } = result;
   const jain = `Jain ${summary.jain.toFixed(3)}`;
-  const panels = [queuePanel(result), ratePanel(result), signalPanel(series)];
+  const panels = [queuePanel(result), ratePanel(result), receivedPanel(series), signalPanel(series)];
   return renderLineChart({
     title,
     subtitle: `${scenario}, seed ${seed}: ${formatRate(summary.goodputBps)}, ${jain}, queue ${formatBytes(Math.round(summary.queueMeanBytes))} mean, over ${formatNs(series.timeNs.at(-1) ?? 0)}`,
@@ -97,12 +97,34 @@ function queuePanel({ queues, series, summary }: ScenarioResult): ChartPanel {
 }
 
 function ratePanel({ flows, series }: ScenarioResult): ChartPanel {
+  const isPart = flows.length > LINES_MAX;
   const largest = [...flows].sort((a, b) => b.bytes - a.bytes).slice(0, LINES_MAX);
+  const all = {
+    name: `mean of all ${flows.length} flows`,
+    values: series.timeNs.map(
+      (_, i) => series.rateBps.reduce((sum, values) => sum + values[i], 0) / flows.length / 1e9,
+    ),
+  };
   return {
-    yLabel: 'Payload rate (Gb/s)',
-    series: (flows.length > LINES_MAX ? largest : flows).map(({ id, from, to }) => ({
-      name: `${id}: ${from}>${to}`,
-      values: series.rateBps[id].map((value) => value / 1e9),
+    yLabel: isPart ? `First sent, ${LINES_MAX} of ${flows.length} flows (Gb/s)` : 'First sent (Gb/s)',
+    series: [
+      ...(isPart ? largest : flows).map(({ id, from, to }) => ({
+        name: `${id}: ${from}>${to}`,
+        values: series.rateBps[id].map((value) => value / 1e9),
+      })),
+      ...(isPart ? [all] : []),
+    ],
+  };
+}
+
+function receivedPanel({ receivedBps }: Series): ChartPanel {
+  const hosts = Object.entries(receivedBps);
+  const isPart = hosts.length > LINES_MAX;
+  return {
+    yLabel: isPart ? `Received, ${LINES_MAX} of ${hosts.length} hosts (Gb/s)` : 'Received (Gb/s)',
+    series: hosts.slice(0, LINES_MAX).map(([name, values]) => ({
+      name: `${name}, retransmissions included`,
+      values: values.map((value) => value / 1e9),
     })),
   };
 }

@@ -18,6 +18,7 @@ const resultSchema = z.looseObject({
     timeNs: numbers.min(1),
     queueBytes: z.record(z.string(), numbers),
     rateBps: z.array(numbers),
+    receivedBps: z.record(z.string(), numbers),
     cnps: numbers,
     pauseFrames: numbers,
   }),

@@ -48,6 +48,8 @@ export interface LogicalProcessFacts {
   readonly queues: readonly QueueFacts[];
   readonly buffers: readonly BufferResult[];
   readonly timeNs: readonly number[];
+  /** By receiving host. */
+  readonly receivedBps: ReadonlyMap<string, readonly number[]>;
   readonly cnps: readonly number[];
   readonly pauseFrames: readonly number[];
 }
@@ -76,6 +78,7 @@ export function factsOf(run: ScenarioRun): LogicalProcessFacts {
       };
     }),
     timeNs: probes.times,
+    receivedBps: probes.receivedBps,
     cnps: probes.cnps,
     pauseFrames: probes.pauseFrames,
   };

@@ -22,6 +22,7 @@ export function mergeFacts(processes: readonly LogicalProcessFacts[], { switches
     queues: all<QueueFacts>(({ queues }) => queues).sort((a, b) => a.place - b.place),
     buffers: all<BufferResult>(({ buffers }) => buffers).sort((a, b) => place(a) - place(b)),
     timeNs: first.timeNs,
+    receivedBps: new Map(all(({ receivedBps }) => [...receivedBps])),
     cnps: first.cnps.map((_, i) => sum(({ cnps }) => cnps[i])),
     pauseFrames: first.pauseFrames.map((_, i) => sum(({ pauseFrames }) => pauseFrames[i])),
   };

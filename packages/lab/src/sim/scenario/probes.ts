@@ -6,6 +6,7 @@ import type { Network } from '../network.js';
 import type { SimSwitch } from '../sim-switch.js';
 import { Samples } from '../statistics.js';
 import type { Flow } from './flow.js';
+import type { ScenarioHost } from './scenario-host.js';
 
 /** Samples of queues in a run, or one per microsecond if that is fewer. */
 const QUEUE_SAMPLES = 20_000;
@@ -27,10 +28,14 @@ export class Probes {
   readonly #flows: readonly Flow[];
   readonly times: number[] = [];
   readonly rateBps: ReadonlyArray<number[] | undefined>;
+  /** By receiving host, of this logical process. */
+  readonly receivedBps: ReadonlyMap<string, number[]>;
   readonly cnps: number[] = [];
   readonly pauseFrames: number[] = [];
   readonly #watched: readonly QueueProbe[];
   readonly #sentBefore: Float64Array;
+  readonly #sinks: ReadonlyMap<string, ScenarioHost>;
+  readonly #receivedBefore = new Map<string, number>();
   #cnpsBefore = 0;
   #pausesBefore = 0;
 
@@ -38,6 +43,9 @@ export class Probes {
     this.#events = events;
     this.#flows = flows;
     this.rateBps = flows.map(({ plan }) => (logicalProcess.owns(plan.from) ? [] : undefined));
+    const owned = flows.filter(({ plan }) => logicalProcess.owns(plan.to));
+    this.#sinks = new Map(owned.map(({ plan, sink }) => [plan.to, sink]));
+    this.receivedBps = new Map([...this.#sinks.keys()].map((name) => [name, []]));
     this.#sentBefore = new Float64Array(flows.length);
     this.queues = [...network.switches].flatMap(([switchName, node]) =>
       node.ports.map((portName, port) => ({
@@ -74,6 +82,11 @@ export class Probes {
       this.rateBps[i]?.push(((flow.sentBytes - this.#sentBefore[i]) * 8e9) / intervalNs);
       this.#sentBefore[i] = flow.sentBytes;
       cnps += flow.cnps;
+    }
+    for (const [name, { receivedBytes }] of this.#sinks) {
+      const before = this.#receivedBefore.get(name) ?? 0;
+      this.receivedBps.get(name)!.push(((receivedBytes - before) * 8e9) / intervalNs);
+      this.#receivedBefore.set(name, receivedBytes);
     }
     this.cnps.push(cnps - this.#cnpsBefore);
     this.#cnpsBefore = cnps;

@@ -152,6 +152,8 @@ export interface Series {
   readonly queueBytes: Readonly<Record<string, readonly number[]>>;
   /** Payload sent for the first time, per flow, by flow id. */
   readonly rateBps: readonly (readonly number[])[];
+  /** Payload of data packets that arrived, of retransmissions as well, by receiving host. */
+  readonly receivedBps: Readonly<Record<string, readonly number[]>>;
   /** CNPs received by all hosts in each interval. */
   readonly cnps: readonly number[];
   /** Pause frames sent by all switches in each interval. */

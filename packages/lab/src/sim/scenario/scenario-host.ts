@@ -64,6 +64,8 @@ export class ScenarioHost {
   readonly pd: ProtectionDomain;
   readonly cq: CompletionQueue;
   readonly memory: MemoryRegion;
+  /** Payload of all data packets that arrived, of retransmissions as well. */
+  receivedBytes = 0;
   readonly #flows = new Map<number, HostedFlow>();
   readonly #sending = new Map<number, Track>();
   readonly #followsPackets: boolean;
@@ -97,7 +99,9 @@ export class ScenarioHost {
     station.onPacket = (isSent, bytes, offset, length, ecn) => {
       trace.add(isSent, bytes, offset, length, ecn);
       if (isSent) host.#onSent(bytes, offset, length);
-      else if (bytes[offset] === CNP || followsPackets) host.#onReceived(bytes[offset], readU24(bytes, offset + 5));
+      else if (isData(bytes[offset])) host.receivedBytes += payloadBytes(bytes, offset, length);
+      if (isSent) return;
+      if (bytes[offset] === CNP || followsPackets) host.#onReceived(bytes[offset], readU24(bytes, offset + 5));
     };
     return host;
   }
@@ -135,8 +139,8 @@ export class ScenarioHost {
 
   #onSent(bytes: Uint8Array, offset: number, length: number): void {
     const opcode = bytes[offset];
-    const isData = opcode <= RC_READ_RESPONSE_ONLY && opcode !== RC_READ_REQUEST;
-    if (!isData && !this.#followsPackets) return;
+    const carriesData = isData(opcode);
+    if (!carriesData && !this.#followsPackets) return;
     let track = this.#sending.get(readU24(bytes, offset + 5));
     const peer = hostNumber(this.station.peer);
     while (track !== undefined && track.peer !== peer) track = track.next;
@@ -146,12 +150,12 @@ export class ScenarioHost {
       flow.packetsUnderWay++;
       flow.lastPacketNs = this.station.host.nowNs();
     }
-    if (!isData || !track.isSource) return;
+    if (!carriesData || !track.isSource) return;
     const psn = readU24(bytes, offset + 9);
     flow.packets++;
     if (track.nextPsn >= 0 && psnDiff(psn, track.nextPsn) < 0) flow.retransmittedPackets++;
     else {
-      flow.sentBytes += length - OVERHEAD_BYTES[opcode] - ((bytes[offset + 1] >> BTH_PAD_SHIFT) & 3);
+      flow.sentBytes += payloadBytes(bytes, offset, length);
       track.nextPsn = psnAdd(psn, 1);
     }
   }
@@ -166,6 +170,14 @@ export class ScenarioHost {
     flow.packetsUnderWay--;
     flow.lastPacketNs = this.station.host.nowNs();
   }
+}
+
+function isData(opcode: number): boolean {
+  return opcode <= RC_READ_RESPONSE_ONLY && opcode !== RC_READ_REQUEST;
+}
+
+function payloadBytes(bytes: Uint8Array, offset: number, length: number): number {
+  return length - OVERHEAD_BYTES[bytes[offset]] - ((bytes[offset + 1] >> BTH_PAD_SHIFT) & 3);
 }
 
 /** Unique number of a host of a simulation: the last two bytes of their addresses, see {@link SimStation}. */

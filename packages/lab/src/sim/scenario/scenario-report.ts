@@ -44,12 +44,14 @@ export function report(run: FinishedRun): ScenarioResult {
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
 }
 
-function seriesOf({ timeNs, queues, flows, cnps, pauseFrames }: LogicalProcessFacts): Series {
+function seriesOf({ timeNs, queues, flows, receivedBps, cnps, pauseFrames }: LogicalProcessFacts): Series {
+  const receivers = [...new Set(flows.map(({ plan }) => plan.to))];
   const used = queues.filter(({ series }) => series.some((bytes) => bytes > 0));
   return {
     timeNs,
     queueBytes: Object.fromEntries(used.map(({ result, series }) => [result.port, series])),
     rateBps: flows.map(({ rateBps }) => rateBps!),
+    receivedBps: Object.fromEntries(receivers.map((name) => [name, receivedBps.get(name)!])),
     cnps,
     pauseFrames,
   };
