@@ -33,8 +33,17 @@ export const goBack0 = defineRecovery({
   name: 'go-back-0',
   summary: 'retransmits the whole message, as the first RoCE NICs did',
   parameters: {},
-  /** Regular, M >= K: 0, for no K packets in a row arrive whole. */
-  efficiency: (loss, messagePackets) => (loss.kind === 'regular' && messagePackets >= loss.period ? 0 : undefined),
+  /**
+   * Regular, M >= K: 0, for no K packets in a row arrive whole. Random: a message takes f = (1-p)^-M - 1 failed attempts;
+   * all attempts take f / p packets up to their end or their first loss, and W more after each loss: M / (f (1/p + W)).
+   */
+  efficiency: (loss, messagePackets, pipelineDepth) => {
+    if (loss.kind === 'regular') return messagePackets >= loss.period ? 0 : undefined;
+    const { probability } = loss;
+    if (probability === 0) return 1;
+    const failed = Math.expm1(-messagePackets * Math.log1p(-probability));
+    return messagePackets / (failed * (1 / probability + pipelineDepth));
+  },
   sender: () => new GoBack0Sender(),
   receiver: () => new GoBack0Receiver(),
 });

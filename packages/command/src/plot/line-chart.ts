@@ -8,6 +8,8 @@ export interface ChartSeries {
   readonly name: string;
   /** One value for each x. */
   readonly values: readonly number[];
+  /** Half the length of the error bar of each value, 0 for none; then the values have marks. */
+  readonly errors?: readonly number[];
 }
 
 /** One panel: an axis and the lines drawn over it. */
@@ -33,6 +35,10 @@ export interface LineChart {
   readonly xLabel: string;
   /** Ascending. */
   readonly x: readonly number[];
+  /** Names of the x values, where these are not numbers: one for each. */
+  readonly xNames?: readonly string[];
+  /** True: a logarithmic x axis, for values above 0. */
+  readonly hasLogX?: boolean;
   /** From above. */
   readonly panels: readonly ChartPanel[];
 }
@@ -129,7 +135,9 @@ function renderPanel(
   const legend = layOutLegend(panel.series);
   const plotTop = top + legend.rows * LEGEND_ROW_HEIGHT;
   const bottom = plotTop + PLOT_HEIGHT;
-  const values = extent(panel.series.flatMap((series) => series.values));
+  const values = extent(
+    panel.series.flatMap(({ values: own, errors }) => (errors === undefined ? own : ends(own, errors))),
+  );
   const yScale =
     panel.logFrom === undefined
       ? linearScale(Math.min(0, values.min), values.max, 5)
@@ -152,7 +160,17 @@ function renderPanel(
   );
   panel.series.forEach((series, index) => {
     const points = x.map((at, i) => `${px(at)},${py(series.values[i])}`).join(' ');
-    svg.push(`<polyline class="line hue${index % HUES}" points="${points}"/>`);
+    const hue = index % HUES;
+    svg.push(`<polyline class="line hue${hue}" points="${points}"/>`);
+    if (series.errors === undefined) return;
+    for (const [i, at] of x.entries()) {
+      const value = series.values[i];
+      const error = series.errors[i];
+      svg.push(`<circle class="fill${hue}" cx="${px(at)}" cy="${py(value)}" r="3"/>`);
+      if (error > 0) {
+        svg.push(`<path class="line hue${hue}" d="M${px(at)} ${py(value - error)}V${py(value + error)}"/>`);
+      }
+    }
   });
   for (const entry of legend.entries) {
     const y = top + entry.row * LEGEND_ROW_HEIGHT + 6;
@@ -165,9 +183,27 @@ function renderPanel(
   return { svg, bottom };
 }
 
+function ends(values: readonly number[], errors: readonly number[]): number[] {
+  return values.flatMap((value, i) => [value - errors[i], value + errors[i]]);
+}
+
 /** The x axis ends where the values end, not at the next tick. */
-function timeScale(x: readonly number[]): Scale {
+function scaleOfX({ x, xNames, hasLogX = false }: LineChart): Scale {
   const { min, max } = extent(x);
+  if (xNames !== undefined || max === min) {
+    return {
+      ticks: x.map((value, i) => ({ value, label: xNames?.[i] ?? String(value) })),
+      position: (value) => (max === min ? 0.5 : (value - min) / (max - min)),
+    };
+  }
+  if (hasLogX) {
+    const scale = logScale(min, max);
+    const last = scale.position(max);
+    return {
+      ticks: scale.ticks.filter(({ value }) => value <= max),
+      position: (value) => scale.position(value) / last,
+    };
+  }
   return {
     ticks: linearScale(min, max, 8).ticks.filter(({ value }) => value >= min && value <= max),
     position: (value) => (value - min) / (max - min),
@@ -175,7 +211,7 @@ function timeScale(x: readonly number[]): Scale {
 }
 
 export function renderLineChart(chart: LineChart): string {
-  const xScale = timeScale(chart.x);
+  const xScale = scaleOfX(chart);
   const body: string[] = [];
   let bottom = HEADER_HEIGHT;
   for (const [index, panel] of chart.panels.entries()) {

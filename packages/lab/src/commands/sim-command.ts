@@ -10,13 +10,15 @@ import {
   Output,
   printing,
 } from '@rocev2/command';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { namesHint } from 'rocev2/internal/core';
 import { ORIGINALS } from '../sim/scenario/like.js';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
 import { showFigure } from './sim/figures/figure-command.js';
 import { runCommand } from './sim/run-command.js';
 import { showCommand } from './sim/show-command.js';
+import { MEASURE_NAMES, type MeasureName } from './sim/sweep/measures.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
 import { sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
 
@@ -142,6 +144,10 @@ Examples:
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
     .addOption(likeOption())
     .option('--seed <n>', 'the seed of all runs', countOption)
+    .option('--csv <file>', 'write one line for each run')
+    .option('--plot <file>', 'write means over the seeds, with 95 % confidence intervals, as an SVG chart')
+    .option('--y <names>', 'columns of --csv for --plot, separated by commas', measureNames)
+    .option('--no-assert', 'exit with 0 even if assertions fail')
     .option('--jobs <n>', 'runs in parallel on this machine', countOption, availableParallelism())
     .addOption(new Option('--executor <name>', 'where runs are computed').choices(['local', 'redis']).default('local'))
     .option('--redis <url>', REDIS_HELP)
@@ -150,6 +156,10 @@ Examples:
     .addHelpText(
       'after',
       `
+Over several seeds, flows start up to 10 us late at random, unless the scenario
+has a jitter. --plot has the first other axis as x, and a line for each
+combination of the rest. Values may be JSON objects.
+
 With --executor redis, 'rocev2 sim worker' computes the runs on any number of
 machines. Results stay in Redis for a week; the same sweep reuses them.
 
@@ -157,7 +167,9 @@ Examples:
   rocev2 sim sweep dcqcn-n10-4us --over seed=1..4
   rocev2 sim sweep dcqcn-n10-4us --over seed=1..400 --executor redis --redis redis://192.0.2.1:6379
   rocev2 sim sweep dcqcn-n10-4us --over topology.delay=1us,4us,16us --over nic.cc=none,dcqcn
-  rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json`,
+  rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json
+  rocev2 sim sweep dcqcn-n2-4us --over topology.delay=1us,4us,16us --over seed=1..5 --csv runs.csv --plot queue.svg --y queueMeanBytes
+  rocev2 sim sweep dcqcn-n2-4us --over 'nic.cc={"name":"dcqcn","preset":"ns3-rdma"},{"name":"dcqcn","gain":0.01}'`,
     )
     .action(printing(io, sweepCommand));
   addExtensionOption(sim.command('worker'))
@@ -176,6 +188,13 @@ Examples:
   ROCEV2_REDIS=redis://:secret@192.0.2.1 rocev2 sim worker --jobs 4`,
     )
     .action((options: WorkerOptions) => workCommand(options, new Output(io, false)));
+}
+
+function measureNames(text: string): MeasureName[] {
+  return text.split(',').map((name) => {
+    if ((MEASURE_NAMES as readonly string[]).includes(name)) return name as MeasureName;
+    throw new InvalidArgumentError(`there is no column '${name}' (${namesHint(name, MEASURE_NAMES, 'there are')})`);
+  });
 }
 
 function list(output: Output): void {

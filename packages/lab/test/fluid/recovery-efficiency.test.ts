@@ -36,3 +36,15 @@ it.each([
 ] as const)('the closed form for random loss: %s with W = %i', (scheme, w, efficiency) => {
   expect(closedFormEfficiency(scheme, { kind: 'random', probability: 1 / 256 }, 4000, w)).toBeCloseTo(efficiency, 4);
 });
+
+it.each([
+  [1e-5, 0.98],
+  [1e-4, 0.812],
+  [5e-4, 0.31],
+  [1e-3, 0.0733],
+  [1e-2, 1.2e-16],
+])('the closed form for random loss of %s: go-back-0 with M = 4000, W = 16', (probability, efficiency) => {
+  const ours = closedFormEfficiency('go-back-0', { kind: 'random', probability }, 4000, 16)!;
+  expect(ours / efficiency).toBeGreaterThan(0.97);
+  expect(ours / efficiency).toBeLessThan(1.03);
+});

@@ -7,7 +7,7 @@ import type { SweepTask } from '../../src/commands/sim/sweep/points.js';
 export async function sweepTasks(...overrides: readonly string[]): Promise<SweepTask[]> {
   return await Promise.all(
     overrides.map(async (text) => ({
-      point: [text],
+      point: Object.fromEntries([text.split('=')]),
       document: await loadDocument({ name: 'pfc-n2', set: ['warmup=0', text] }),
     })),
   );

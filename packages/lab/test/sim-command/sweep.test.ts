@@ -1,17 +1,28 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { sweepHere as sweepHereOf } from '../../src/commands/sim/sweep/local-executor.js';
-import { sweepPoints } from '../../src/commands/sim/sweep/points.js';
+import { overridesOf, sweepPoints } from '../../src/commands/sim/sweep/points.js';
 import { sweepTasks } from './sweep-tasks.js';
 
 describe('the points of a sweep', () => {
   it('are all combinations, the last axis varying fastest', () => {
     expect(sweepPoints(['seed=1..2', 'nic.cc=none,dcqcn'])).toEqual([
-      ['seed=1', 'nic.cc=none'],
-      ['seed=1', 'nic.cc=dcqcn'],
-      ['seed=2', 'nic.cc=none'],
-      ['seed=2', 'nic.cc=dcqcn'],
+      { seed: 1, 'nic.cc': 'none' },
+      { seed: 1, 'nic.cc': 'dcqcn' },
+      { seed: 2, 'nic.cc': 'none' },
+      { seed: 2, 'nic.cc': 'dcqcn' },
     ]);
+  });
+
+  it('may be objects, with commas inside', () => {
+    const cc = ['{"name":"dcqcn","gain":0.5}', '{"name":"fixed","rateBps":"1,2"}', 'none'];
+    const points = sweepPoints([`nic.cc=${cc.join(',')}`]);
+    expect(points.map((point) => point['nic.cc'])).toEqual([JSON.parse(cc[0]), JSON.parse(cc[1]), 'none']);
+    expect(points.map((point) => overridesOf(point))).toEqual(cc.map((text) => [`nic.cc=${text}`]));
+  });
+
+  it('have each path once', () => {
+    expect(() => sweepPoints(['seed=1..2', 'seed=3..4'])).toThrow('two axes change seed');
   });
 
   it('cannot be none', () => {
@@ -32,7 +43,7 @@ describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async (
       signal: interruption.signal,
       onDone: () => interruption.abort(),
     });
-    expect(results.map(({ point }) => point)).toEqual([['duration=1ms']]);
+    expect(results.map(({ point }) => point)).toEqual([{ duration: '1ms' }]);
     expect(results[0].result.virtualSeconds).toBe(0.001);
   });
 

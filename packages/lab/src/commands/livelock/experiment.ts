@@ -6,10 +6,10 @@
 
 import { ChildService, whileAlive } from '@rocev2/command';
 import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
+import { lossModelOf } from '../../fluid/loss-model.js';
 import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
 import { SWITCH_PROGRAM, type SwitchService } from '../../live/switch-program.js';
 import type { LivelockEndpointService } from './livelock-endpoint-process.js';
-import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
 
 /** Addresses from the range for benchmarks (RFC 2544). */

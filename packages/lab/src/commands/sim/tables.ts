@@ -79,7 +79,7 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
     { label: 'trace', text: `${traceHash} (seed ${seed})` },
     {
       label: 'goodput',
-      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of the payload rate that the links can carry`,
+      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of the payload rate that the links can carry${theory(summary.theoreticalEfficiency)}`,
     },
     {
       label: 'shares',
@@ -100,6 +100,10 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
   }
   if (summary.failedFlows > 0) lines.push({ label: 'failed', text: counted(summary.failedFlows, 'flow') });
   return lines;
+}
+
+function theory(efficiency: number | null): string {
+  return efficiency === null ? '' : ` (closed form: ${(efficiency * 100).toFixed(2)} %)`;
 }
 
 function completionText({ count, unfinished, p50Ns, p90Ns, p99Ns }: CompletionResult): string {

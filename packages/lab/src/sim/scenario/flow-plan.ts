@@ -49,6 +49,8 @@ interface Arrivals<W> {
 }
 
 export function planFlows(scenario: Scenario, topology: Topology, random: SeededRandom): FlowPlan[] {
+  const { jitter } = scenario;
+  const late = random.stream('jitter');
   return scenario.flows
     .flatMap((workload, i) =>
       endsOf(workload, `flows[${i}]`, scenario, topology, random).map((ends) => ({ workload, ends })),
@@ -63,6 +65,7 @@ export function planFlows(scenario: Scenario, topology: Topology, random: Seeded
         cc: workload.cc ?? scenario.nic.cc,
         sinkCc: workload.sinkCc ?? workload.cc ?? scenario.nic.cc,
         ...ends,
+        ...(jitter > 0 && { startNs: ends.startNs + Math.floor(randomUnit(late) * jitter) }),
       };
     });
 }

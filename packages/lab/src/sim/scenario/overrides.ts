@@ -54,7 +54,7 @@ function expectNoOwnControl({ flows }: Record<string, unknown>, text: string): v
   );
 }
 
-function parsedValue(text: string): unknown {
+export function parsedValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

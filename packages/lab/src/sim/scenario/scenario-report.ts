@@ -6,6 +6,7 @@ import type { FlowFacts, LogicalProcessFacts } from './facts.js';
 import type { CompletionResult, FlowResult, QueueResult, ScenarioResult, Series, Summary } from './result.js';
 import type { Scenario } from './schema.js';
 import { PACKET_OVERHEAD_BYTES, slowdownsOf, UnloadedTimes } from './slowdown.js';
+import { theoreticalEfficiency } from './theoretical-efficiency.js';
 import { TraceHash } from './trace-hash.js';
 import { warningsOf } from './warnings.js';
 
@@ -22,6 +23,7 @@ export function report(run: FinishedRun): ScenarioResult {
   const { scenario, topology, facts, wallSeconds } = run;
   const flows = facts.flows.map((flow) => flowResult(flow, facts.nowNs));
   const queues = facts.queues.map(({ result }) => result);
+  const unloaded = new UnloadedTimes(topology, scenario.nic.mtu);
   // A departure and an arrival for every frame on a cable.
   const packetEvents = 2 * facts.frames;
   const result = {
@@ -33,13 +35,13 @@ export function report(run: FinishedRun): ScenarioResult {
     wallSeconds,
     packetEvents,
     eventsPerSecond: packetEvents / wallSeconds,
-    summary: summaryOf(run, flows, queues),
+    summary: summaryOf(run, flows, queues, unloaded),
     flows,
     queues,
     buffers: facts.buffers,
     series: seriesOf(facts),
     warnings: warningsOf(scenario, topology),
-    slowdowns: slowdownsOf(facts.flows, new UnloadedTimes(topology, scenario.nic.mtu), facts.nowNs),
+    slowdowns: slowdownsOf(facts.flows, unloaded, facts.nowNs),
   };
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
 }
@@ -87,7 +89,12 @@ function goodputOf({ completedNs, doneNs, progress: { messages, bytes, ns } }: F
   return (bytes * 8e9) / (restNs > (2 * ns) / messages ? ns + restNs : ns);
 }
 
-function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: readonly QueueResult[]): Summary {
+function summaryOf(
+  run: FinishedRun,
+  flows: readonly FlowResult[],
+  queues: readonly QueueResult[],
+  unloaded: UnloadedTimes,
+): Summary {
   const { scenario, topology, facts } = run;
   const sum = <T>(list: readonly T[], value: (item: T) => number) =>
     list.reduce((total, item) => total + value(item), 0);
@@ -105,6 +112,7 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
   return {
     goodputBps,
     efficiency: goodputBps / (linksBps * (mtu / (mtu + PACKET_OVERHEAD_BYTES))),
+    theoreticalEfficiency: theoreticalEfficiency(scenario, facts.flows, topology.links, unloaded) ?? null,
     jain: jainIndex(goodputs),
     minGoodputBps: Math.min(...goodputs),
     maxGoodputBps: Math.max(...goodputs),

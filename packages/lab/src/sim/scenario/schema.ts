@@ -226,6 +226,8 @@ const fields = z.strictObject({
   duration: time.refine((ns) => ns > 0, 'a run takes more than no time'),
   warmup: time.default(0),
   sample: time.default(100_000),
+  /** Each flow starts up to this much later, at random by the seed. */
+  jitter: time.default(0),
   topology,
   payload: z.enum(['real', 'virtual']).default('real'),
   queuePairs: z.enum(['at-start', 'per-flow']).default('at-start'),

@@ -3,7 +3,7 @@
 import { CommandFailure, EXIT_FAILED } from '@rocev2/command';
 import type { Job, Queue, QueueEvents } from 'bullmq';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
-import type { SweepControl, SweepResult, SweepTask } from './points.js';
+import { overridesOf, type SweepControl, type SweepResult, type SweepTask } from './points.js';
 import { connectRedis, type QueuedRun, queueLibrary, queueName, runId } from './redis-queue.js';
 
 const KEEP_RESULTS_S = 7 * 24 * 3600;
@@ -142,5 +142,5 @@ class News {
 function waitForServer(): void {}
 
 function failure({ point }: SweepTask, reason: string): CommandFailure {
-  return new CommandFailure(EXIT_FAILED, `the run with ${point.join(' ')} failed: ${reason}`);
+  return new CommandFailure(EXIT_FAILED, `the run with ${overridesOf(point).join(' ')} failed: ${reason}`);
 }

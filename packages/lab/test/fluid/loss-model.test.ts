@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lossModelOf } from '../../src/commands/livelock/loss-model.js';
+import { lossModelOf } from '../../src/fluid/loss-model.js';
 
 describe('the loss model of a rule', () => {
   it.each([

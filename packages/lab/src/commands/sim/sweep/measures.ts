@@ -1,0 +1,121 @@
+/** The numbers of runs: columns of CSV files, and their means over seeds with confidence intervals. */
+
+import type { ScenarioResult, Summary } from '../../../sim/scenario/result.js';
+import { mean } from '../../../sim/statistics.js';
+import { type SweepPoint, type SweepResult, textOf } from './points.js';
+
+type Measure = (result: ScenarioResult) => number | null;
+
+const of =
+  (name: keyof Summary): Measure =>
+  ({ summary }) =>
+    summary[name] as number | null;
+
+/** By the names of columns. */
+const MEASURES = {
+  goodputBps: of('goodputBps'),
+  efficiency: of('efficiency'),
+  theoreticalEfficiency: of('theoreticalEfficiency'),
+  jain: of('jain'),
+  minGoodputBps: of('minGoodputBps'),
+  maxGoodputBps: of('maxGoodputBps'),
+  queueMeanBytes: of('queueMeanBytes'),
+  queueP99Bytes: of('queueP99Bytes'),
+  markedPackets: of('markedPackets'),
+  cnps: of('cnps'),
+  pauseFrames: of('pauseFrames'),
+  droppedPackets: of('droppedPackets'),
+  retransmittedPackets: of('retransmittedPackets'),
+  failedFlows: of('failedFlows'),
+  completedFlows: ({ summary }) => summary.completions.count,
+  unfinishedFlows: ({ summary }) => summary.completions.unfinished,
+  completionP50Ns: ({ summary }) => summary.completions.p50Ns,
+  completionP99Ns: ({ summary }) => summary.completions.p99Ns,
+  smallCompletionP50Ns: ({ summary }) => summary.smallCompletions.p50Ns,
+  smallCompletionP99Ns: ({ summary }) => summary.smallCompletions.p99Ns,
+  failedAssertions: ({ assertions }) => assertions.filter(({ ok }) => !ok).length,
+} as const satisfies Readonly<Record<string, Measure>>;
+
+/** Name of a column of `sim sweep --csv`. */
+export type MeasureName = keyof typeof MEASURES;
+
+export const MEASURE_NAMES = Object.keys(MEASURES) as readonly MeasureName[];
+
+export function measure(name: MeasureName, result: ScenarioResult): number | null {
+  return MEASURES[name](result);
+}
+
+/** The runs of one point that differ in their seeds alone. */
+export interface SeedGroup {
+  /** The value of each other axis, by its path. */
+  readonly point: SweepPoint;
+  readonly results: readonly ScenarioResult[];
+}
+
+/** In the order of the sweep. */
+export function bySeed(runs: readonly SweepResult[]): SeedGroup[] {
+  const groups = new Map<string, { point: SweepPoint; results: ScenarioResult[] }>();
+  for (const { point, result } of runs) {
+    const { seed: _, ...rest } = point;
+    const key = JSON.stringify(rest);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { point: rest, results: [result] });
+    else group.results.push(result);
+  }
+  return [...groups.values()];
+}
+
+/**
+ * True if the runs of several seeds have the same numbers, so that they say nothing about others. Their trace hashes
+ * differ even then, because keys and queue pair numbers are random.
+ */
+export function isUnaffectedBySeed({ results }: SeedGroup): boolean {
+  const [first, ...others] = results;
+  return (
+    others.length > 0 &&
+    others.every((other) => MEASURE_NAMES.every((name) => measure(name, other) === measure(name, first)))
+  );
+}
+
+/** A mean over seeds. */
+export interface Estimate {
+  /** Arithmetic mean of the runs that have a value; NaN if none has. */
+  readonly mean: number;
+  /** Half of the confidence interval of 95 % by Student's t distribution; 0 for a single run. */
+  readonly errorHalf: number;
+}
+
+/** Quantiles 0.975 of Student's t distribution for 1 to 30 degrees of freedom; the normal one follows. */
+const T_QUANTILES = [
+  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
+  2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+const NORMAL_QUANTILE = 1.96;
+
+export function estimate(name: MeasureName, { results }: SeedGroup): Estimate {
+  const values = results.map((result) => measure(name, result)).filter((value) => value !== null);
+  const middle = mean(values);
+  const freedom = values.length - 1;
+  if (freedom < 1) return { mean: middle, errorHalf: 0 };
+  const variance = values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / freedom;
+  return {
+    mean: middle,
+    errorHalf: (T_QUANTILES[freedom - 1] ?? NORMAL_QUANTILE) * Math.sqrt(variance / values.length),
+  };
+}
+
+/** One line for each run: the axes, all measures, and the trace hash. */
+export function csvOf(runs: readonly SweepResult[]): string {
+  const axes = Object.keys(runs[0]?.point ?? {});
+  const lines = runs.map(({ point, result }) => [
+    ...axes.map((path) => quoted(textOf(point[path]))),
+    ...MEASURE_NAMES.map((name) => String(measure(name, result) ?? '')),
+    result.traceHash,
+  ]);
+  return `${[[...axes.map(quoted), ...MEASURE_NAMES, 'traceHash'], ...lines].map((line) => line.join(',')).join('\n')}\n`;
+}
+
+/** RFC 4180. */
+function quoted(text: string): string {
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
