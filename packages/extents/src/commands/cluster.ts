@@ -52,24 +52,24 @@ export async function withCluster<T>(
   const address = (bind ?? (await localAddressTowards(host))).text;
   await using device = await openDevice({ address, udpPort: 0, io, engine, spin, ...secure });
   const open = () => openExtents({ device, manager: text, transport });
-  await using client = await whenManaged(open, options, output);
+  await using client = await whenManaged(open, output, options.wait);
   return await work(client, text);
 }
 
-/** Tries again until a manager answers, `wait` is over, or the command is interrupted. */
-async function whenManaged(
-  open: () => Promise<ExtentsClient>,
-  { wait }: ClusterOptions,
+/** Tries again until a manager answers, `waitNs` is over, or the command is interrupted. Says once that it waits. */
+export async function whenManaged<T>(
+  open: () => Promise<T>,
   output: Output,
-): Promise<ExtentsClient> {
-  const untilNs = nowNs() + wait;
-  for (let attempt = 0; ; attempt++) {
+  waitNs = Number.POSITIVE_INFINITY,
+): Promise<T> {
+  const untilNs = nowNs() + waitNs;
+  const most = Number.isFinite(waitNs) ? `, ${waitNs / NS_PER_S} s at most` : '';
+  for (let isTold = false; ; isTold = true) {
     try {
       return await open();
     } catch (error) {
       if (!isWithoutManager(error) || nowNs() >= untilNs || output.io.interrupted.aborted) throw error;
-      if (attempt === 0)
-        output.note(`waiting for a manager, ${wait / NS_PER_S} s at most: ${(error as Error).message}`);
+      if (!isTold) output.warn(`waiting for a manager${most}: ${(error as Error).message}`);
       await delay(RETRY_MS, undefined, { signal: output.io.interrupted }).catch(() => {});
     }
   }

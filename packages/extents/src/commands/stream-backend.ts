@@ -8,17 +8,10 @@ import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import { StandbyDisk } from '../disk/standby-disk.js';
-import {
-  type DiskOwner,
-  type ExtentsClient,
-  type ExtentTransport,
-  type OpenExtentsOptions,
-  openExtents,
-  type StreamDisk,
-} from '../index.js';
+import { type DiskOwner, type ExtentsClient, type ExtentTransport, openExtents, type StreamDisk } from '../index.js';
 import { EXTENT_TRANSPORTS } from '../live/peer-connector.js';
 import { isWithoutManager } from '../live/peers.js';
-import { MANAGER_PORT, managerAddress, parseManagers } from './cluster.js';
+import { MANAGER_PORT, managerAddress, parseManagers, whenManaged } from './cluster.js';
 import { readFailureTeller } from './read-failures.js';
 
 /** A lease ends after 30 seconds without its owner. */
@@ -72,7 +65,7 @@ export async function openClusterOf(
   const own = (await localAddressTowards(host)).text;
   const device = await openDevice({ address: own, udpPort: 0, io: 'auto', ...secure });
   try {
-    const client = await openWhenManaged({ device, manager: address, transport }, output);
+    const client = await whenManaged(() => openExtents({ device, manager: address, transport }), output);
     return {
       client,
       host,
@@ -84,18 +77,6 @@ export async function openClusterOf(
   } catch (error) {
     await device.close();
     throw error;
-  }
-}
-
-async function openWhenManaged(options: OpenExtentsOptions, output: Output): Promise<ExtentsClient> {
-  for (let isTold = false; ; isTold = true) {
-    try {
-      return await openExtents(options);
-    } catch (error) {
-      if (!isWithoutManager(error)) throw error;
-      if (!isTold) output.warn(`waiting for a manager: ${(error as Error).message}`);
-      await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
-    }
   }
 }
 
