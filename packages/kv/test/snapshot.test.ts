@@ -1,4 +1,5 @@
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -113,6 +114,28 @@ describe('the keeper of snapshots', () => {
       for (const [one, text] of map) expect(textOf(next.get(key(one)))).toBe(text);
     }
     expect(store.counters.moved_records).toBeGreaterThan(100);
+  });
+
+  it('of an earlier moment gives entries other versions than they ever had, so that no stale condition holds', async () => {
+    const versions = new Set<number>();
+    const place = memoryPlace();
+    const write = (seed: number, last?: Snapshot) => {
+      const { store, clock: time } = smallStore({ entries: 100 }, { seed });
+      const done = last === undefined ? Promise.resolve() : restore(store, last, parts(place));
+      return done.then(() => ({ store, time }));
+    };
+    const { store, time } = await write(1);
+    for (let k = 0; k < 50; k++) setNow(store, time, key('k'), value(3, k));
+    await new SnapshotKeeper(store, parts(place)).save();
+    for (let k = 0; k < 50; k++) setNow(store, time, key('k'), value(3, k));
+    const stale = store.get(key('k'))!.version;
+    versions.add(stale);
+    for (let seed = 2; seed < 12; seed++) {
+      const next = await write(seed, await place.load());
+      expect(next.store.set(key('k'), value(3, 'z'), { ifVersion: stale }).outcome).toBe('conflict');
+      versions.add(next.store.get(key('k'))!.version);
+    }
+    expect(versions.size).toBe(11);
   });
 
   it.each([1, 2, 3, 4])('fills a store of the same sizes also where many buckets are full: seed %i', async (seed) => {
@@ -273,6 +296,19 @@ describe('the file of a snapshot', () => {
     await file.close();
     await using next = new SnapshotFile(path);
     expect(await load(next)).toEqual([RECORDS[2]]);
+  });
+
+  it('that is copied while its owner runs is one moment: what has opened it reads it whole', async () => {
+    const path = join(folder, 'kv');
+    await using file = new SnapshotFile(path);
+    await file.save([BYTES]);
+    const copying = await open(path, 'r');
+    const half = Buffer.alloc(BYTES.length >> 1);
+    await copying.read(half, 0, half.length, null);
+    for (let k = 0; k < 3; k++) await file.save(encodeSnapshot([RECORDS[k]], TABLE, TIME));
+    const rest = await copying.readFile();
+    await copying.close();
+    expect(Buffer.concat([half, rest])).toEqual(BYTES);
   });
 
   it('is written over the rest of a draft whose owner was killed', async () => {

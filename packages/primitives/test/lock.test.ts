@@ -1,7 +1,7 @@
 /** Locks and semaphores in virtual time: who holds them, under deaths and standstills at every step and clocks that run apart. */
 
 import { describe, expect, it } from 'vitest';
-import { randomInt, randomUnit } from '../../../src/core/random.js';
+import { randomInt, randomUnit, SeededRandom } from '../../../src/core/random.js';
 import type { Lease, LeasePlace } from '../src/lease.js';
 import { freeWord, heldWord, isHeld, nextBeat, tokenOf } from '../src/lease-word.js';
 import { RemoteLock } from '../src/lock.js';
@@ -28,6 +28,8 @@ interface Course {
   readonly standstillLeases?: number;
   /** Clients die with this probability in each turn. */
   readonly deaths?: number;
+  /** Timers fire early, late and together. */
+  readonly isUnpunctual?: boolean;
 }
 
 interface Verdict {
@@ -53,6 +55,7 @@ async function takeTurns(course: Course): Promise<Verdict> {
   const client = async (name: string) => {
     const rate = 1 + (2 * randomUnit(random) - 1) * drift;
     const words = owner.client(name, rate);
+    if (course.isUnpunctual === true) words.fireUnpunctually(new SeededRandom(seed).stream(`timers of ${name}`));
     if (randomUnit(random) < deaths) {
       words.diesAt = randomInt(random, 0, 40);
       words.isLastExecuted = randomUnit(random) < 0.5;
@@ -126,6 +129,14 @@ describe.each([1, 3])('%d permits', (permits) => {
   it('have no more holders than that, and everybody has its turn', async () => {
     const sum = await sumOf(10, { permits });
     expect(sum).toMatchObject({ overlaps: 0, lost: 0, takenOver: 0, acquired: 10 * CLIENTS * TURNS });
+  });
+
+  it('have no more holders where timers fire early, late and together, and no lease ends early', async () => {
+    const sum = await sumOf(5, { permits, isUnpunctual: true });
+    expect(sum).toMatchObject({ overlaps: 0, lost: 0, takenOver: 0, acquired: 5 * CLIENTS * TURNS });
+    const stalled = await sumOf(5, { permits, isUnpunctual: true, standstillLeases: 4, deaths: 0.5 });
+    expect(stalled.overlaps).toBe(0);
+    expect(stalled.died).toBeGreaterThan(0);
   });
 
   it('come back from the dead, whatever they died at', async () => {

@@ -6,6 +6,7 @@
 import type { Clock } from '../../../src/core/clock.js';
 import { RoceError } from '../../../src/core/errors.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import { unpunctualClock } from '../../../test/support/unpunctual-clock.js';
 import { until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import type { RemoteWords } from '../src/words.js';
@@ -69,7 +70,7 @@ export class SimulatedOwner {
 /** A client, and its way to the words. */
 export class SimulatedClient implements RemoteWords {
   readonly name: string;
-  readonly clock: Clock;
+  clock: Clock;
   /** Operations posted. */
   posted = 0;
   /** Dies when it posts the operation with this number. */
@@ -97,6 +98,11 @@ export class SimulatedClient implements RemoteWords {
         };
       },
     };
+  }
+
+  /** From now on timers fire early, late and together. */
+  fireUnpunctually(random: RandomSource): void {
+    this.clock = unpunctualClock(this.clock, random);
   }
 
   /** The program does nothing for so long. What is under way goes on. */
