@@ -4,7 +4,8 @@
  */
 
 import { type CapturedPacket, LeftOut, PacketView, SEEN, separated } from 'rocev2/internal/capture';
-import { ICRC_BYTES, isPspOfRoce, PSP_HEADER_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
+import { checkKind, checkObject, checkOneOf, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { ICRC_BYTES, IpAddress, isPspOfRoce, PSP_HEADER_BYTES, UDP_BYTES } from 'rocev2/internal/packet';
 import { CaptureClock } from './capture-clock.js';
 import { JUDGED_RULES } from './catalogue.js';
 import { Connections } from './connections.js';
@@ -28,6 +29,14 @@ export interface AuditOptions {
   /** Called for each measured value and each choice. */
   readonly listener?: RuleListener | undefined;
 }
+
+const AUDIT_OPTIONS: OptionNames<AuditOptions> = {
+  rules: true,
+  udpPorts: true,
+  capturedAt: true,
+  fitsRates: true,
+  listener: true,
+};
 
 /** Packets of a file by result. */
 export interface AuditedPackets {
@@ -101,8 +110,23 @@ export class Audit {
   #foreign = 0;
   #merged = 0;
 
-  constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt, fitsRates = false, listener }: AuditOptions = {}) {
-    this.#ledger = new Ledger(new Set(rules ?? JUDGED_RULES.map(({ id }) => id)));
+  /**
+   * Throws ERR_ROCE_UNKNOWN_NAME for an option that does not exist, ERR_ROCE_OUT_OF_RANGE for a rule that does not exist
+   * or an impossible port, ERR_ROCE_INVALID_ARGUMENT for another kind of value, ERR_ROCE_MALFORMED for `capturedAt` that
+   * is not an IP address.
+   */
+  constructor(options: AuditOptions = {}) {
+    checkOptions('Audit', options, AUDIT_OPTIONS);
+    const { rules, udpPorts = [ROCE_UDP_PORT], capturedAt, fitsRates = false, listener } = options;
+    const known = JUDGED_RULES.map(({ id }) => id);
+    checkKind('rules', rules, rules === undefined || Array.isArray(rules), 'a list of numbers');
+    for (const rule of rules ?? []) checkOneOf('a rule', rule, known);
+    checkKind('udpPorts', udpPorts, Array.isArray(udpPorts), 'a list of numbers');
+    for (const port of udpPorts) checkWhole('a UDP port', port, 0, 65_535);
+    if (capturedAt !== undefined) IpAddress.parse(capturedAt);
+    checkKind('fitsRates', fitsRates, typeof fitsRates === 'boolean', 'true or false');
+    if (listener !== undefined) checkObject('listener', listener, 'an object of functions');
+    this.#ledger = new Ledger(new Set(rules ?? known));
     this.#connections = new Connections(new RuleReporter(this.#ledger, this.#measures, listener), capturedAt);
     this.#packetRules = new PacketRules(this.#ledger, (seen) => this.#connections.roadName(seen));
     this.#fitsRates = fitsRates;

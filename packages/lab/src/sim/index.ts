@@ -26,7 +26,7 @@ export type { FrameObserver, RunOptions } from './scenario/run-options.js';
 export type { ScenarioFile } from './scenario/schema.js';
 export { simulate } from './scenario/simulate.js';
 export { BUILT_IN_SCENARIOS } from './scenarios/index.js';
-export { Simulation, type SimulationOptions } from './simulation.js';
+export { Simulation, type SimulationLimits, type SimulationOptions } from './simulation.js';
 export { ALI_STORAGE, drawBytes, FB_HADOOP, meanBytes, type SizeTable, WEB_SEARCH } from './sizes.js';
 export { jainIndex, mean, quantile } from './statistics.js';
 export {

@@ -1,14 +1,24 @@
-import { namesHint, RoceError, SeededRandom } from 'rocev2/internal/core';
+import {
+  checkKind,
+  checkOneOf,
+  checkOptions,
+  checkWhole,
+  namesHint,
+  type OptionNames,
+  RoceError,
+  SeededRandom,
+} from 'rocev2/internal/core';
 import { FaultPlan } from 'rocev2/internal/faults';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { RdmaDevice } from 'rocev2/internal/verbs';
+import { checkSwitchConfig } from '../switch/check-options.js';
 import type { SwitchConfig } from '../switch/switch-config.js';
 import type { SwitchPortCounters } from '../switch/switch-counters.js';
 import { EventQueue } from './event-queue.js';
 import { Network } from './network.js';
 import type { SimStation } from './sim-station.js';
 import type { SimSwitch } from './sim-switch.js';
-import type { Topology } from './topology.js';
+import { checkTopology, type Topology } from './topology.js';
 
 /** Options of a network. */
 export interface SimulationOptions {
@@ -24,6 +34,27 @@ export interface SimulationOptions {
   readonly faults?: string | undefined;
 }
 
+const SIMULATION_OPTIONS: OptionNames<SimulationOptions> = {
+  topology: true,
+  seed: true,
+  pathMtu: true,
+  switchConfig: true,
+  faults: true,
+};
+
+/** When {@link Simulation.run} ends. */
+export interface SimulationLimits {
+  /** Virtual time, nanoseconds. Default: without limit. */
+  readonly untilNs?: number | undefined;
+  /** Ends the run when it returns true. */
+  readonly done?: (() => boolean) | undefined;
+  /** Default 1e9: a program that never becomes idle must end. */
+  readonly eventsMax?: number | undefined;
+}
+
+const LIMITS: OptionNames<SimulationLimits> = { untilNs: true, done: true, eventsMax: true };
+const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
+
 /** A network at virtual time 0. */
 export class Simulation {
   readonly #events = new EventQueue();
@@ -34,7 +65,14 @@ export class Simulation {
    * Throws ERR_ROCE_INVALID_ARGUMENT for a topology with hosts that cannot be reached, ERR_ROCE_MALFORMED for fault
    * rules that cannot be read.
    */
-  constructor({ topology, seed = 1, pathMtu = 1024, switchConfig = {}, faults }: SimulationOptions) {
+  constructor(options: SimulationOptions) {
+    checkOptions('Simulation', options, SIMULATION_OPTIONS);
+    const { topology, seed = 1, pathMtu = 1024, switchConfig = {}, faults } = options;
+    checkTopology(topology);
+    checkWhole('seed', seed, 0, Number.MAX_SAFE_INTEGER);
+    checkOneOf('pathMtu', pathMtu, PATH_MTUS);
+    checkSwitchConfig('switchConfig', switchConfig);
+    if (faults !== undefined) checkKind('faults', faults, typeof faults === 'string', 'text');
     this.#network = new Network({
       topology,
       events: this.#events,
@@ -73,25 +111,27 @@ export class Simulation {
    * queues there, and posts what comes next. Throws ERR_ROCE_UNKNOWN_NAME if there is no such host.
    */
   onActivity(host: string, look: () => void): void {
+    checkKind('look', look, typeof look === 'function', 'a function');
     this.#station(host).host.onActivity = look;
   }
 
   /** Calls `action` when virtual time is `timeNs`, or at once in the next {@link run} if that has passed. */
   at(timeNs: number, action: () => void): void {
+    checkTime('timeNs', timeNs);
+    checkKind('action', action, typeof action === 'function', 'a function');
     this.#events.at(timeNs, action);
   }
 
   /**
-   * Lets virtual time pass until `untilNs`, until `done()` holds, or until nothing is left to happen. At most
-   * `eventsMax` events, default 1e9: a program that never becomes idle must end. Returns the number of events.
+   * Lets virtual time pass until `untilNs`, until `done()` holds, until `eventsMax` events have happened, or until
+   * nothing is left to happen. Returns the number of events. Throws ERR_ROCE_INVALID_ARGUMENT for wrong limits.
    */
-  run(
-    limits: {
-      readonly untilNs?: number | undefined;
-      readonly done?: (() => boolean) | undefined;
-      readonly eventsMax?: number | undefined;
-    } = {},
-  ): number {
+  run(limits: SimulationLimits = {}): number {
+    checkOptions('run', limits, LIMITS);
+    const { untilNs, done, eventsMax } = limits;
+    if (untilNs !== undefined) checkTime('untilNs', untilNs);
+    if (eventsMax !== undefined) checkTime('eventsMax', eventsMax);
+    if (done !== undefined) checkKind('done', done, typeof done === 'function', 'a function');
     return this.#events.run({ ...limits, eventsMax: limits.eventsMax ?? 1e9 });
   }
 
@@ -127,6 +167,8 @@ export class Simulation {
   }
 
   #setLinks(what: string, isUp: boolean, rerouteNs: number): void {
+    checkKind('the name of a link', what, typeof what === 'string', 'text, such as l0-p0');
+    checkTime('rerouteNs', rerouteNs);
     this.#network.setLinks(this.#network.linksNamed(what), isUp);
     this.#events.after(rerouteNs, () => this.#network.reroute());
   }
@@ -140,12 +182,16 @@ export class Simulation {
   }
 }
 
+function checkTime(name: string, value: unknown): void {
+  checkKind(name, value, typeof value === 'number' && value >= 0, 'a number of at least 0');
+}
+
 function known<T>(name: string, all: ReadonlyMap<string, T>, kind: string): T {
   const found = all.get(name);
   if (found !== undefined) return found;
   throw new RoceError(
     'ERR_ROCE_UNKNOWN_NAME',
-    `there is no ${kind} ${name}`,
+    `there is no ${kind} ${String(name)}`,
     namesHint(name, [...all.keys()], 'there are'),
   );
 }

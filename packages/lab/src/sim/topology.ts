@@ -1,6 +1,6 @@
 /** Hosts are `h0`, `h1`, ... in the order they are counted; switches have names that say their place. */
 
-import { RoceError } from 'rocev2/internal/core';
+import { checkKind, checkObject, checkWhole, RoceError } from 'rocev2/internal/core';
 
 /** A full-duplex link between two nodes. */
 export interface LinkPlan {
@@ -24,6 +24,41 @@ export interface Topology {
   readonly links: readonly LinkPlan[];
 }
 
+/**
+ * Throws ERR_ROCE_INVALID_ARGUMENT for a value that is not a topology, ERR_ROCE_UNKNOWN_NAME for a link to a node that
+ * it does not have.
+ */
+export function checkTopology(topology: Topology): void {
+  checkObject('topology', topology, '{ hosts, switches, links }');
+  const { hosts, switches, links } = topology;
+  const nodes = new Set<unknown>();
+  for (const [name, list] of Object.entries({ hosts, switches, links })) {
+    checkKind(`topology.${name}`, list, Array.isArray(list), 'a list');
+  }
+  for (const name of [...hosts, ...switches]) {
+    checkKind('the name of a host or switch', name, typeof name === 'string', 'text');
+    nodes.add(name);
+  }
+  for (const link of links) {
+    checkObject('a link', link, '{ a, b, rateBps, delayNs }');
+    for (const end of [link.a, link.b]) {
+      if (nodes.has(end)) continue;
+      throw new RoceError(
+        'ERR_ROCE_UNKNOWN_NAME',
+        `a link ends at ${String(end)}`,
+        'give the name of a host or switch',
+      );
+    }
+    const [isRate, isDelay] = [link.rateBps > 0, link.delayNs >= 0];
+    checkKind('rateBps of a link', link.rateBps, typeof link.rateBps === 'number' && isRate, 'a number above 0');
+    checkKind('delayNs of a link', link.delayNs, typeof link.delayNs === 'number' && isDelay, 'a number of at least 0');
+  }
+  for (const host of hosts) {
+    if (links.some(({ a, b }) => a === host || b === host)) continue;
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `host ${host} has no link`, 'add a link to a switch');
+  }
+}
+
 /** What all links of a kind have in common. */
 export interface LinkKind {
   /** Bits per second, each way. */
@@ -44,6 +79,9 @@ export function hostRateBps({ hosts, links }: Topology): number {
     'set the parameters of the rate control of each flow',
   );
 }
+
+/** More nodes than a simulation can have. */
+const NODES_MAX = 1_000_000;
 
 /** `hosts` hosts on one switch, `s0`. */
 export function star(hosts: number, link: LinkKind): Topology {
@@ -77,6 +115,7 @@ export function leafSpine(
   link: LinkKind,
   uplink: LinkKind,
 ): Topology {
+  for (const [name, count] of Object.entries({ leaves, spines, hostsPerLeaf })) checkWhole(name, count, 0, NODES_MAX);
   const hosts = hostNames(leaves * hostsPerLeaf);
   const leafNames = numbered('l', leaves);
   const spineNames = numbered('p', spines);
@@ -97,7 +136,11 @@ export function leafSpine(
  */
 export function fatTree(k: number, link: LinkKind, uplink: LinkKind): Topology {
   if (!Number.isInteger(k) || k < 2 || k % 2 !== 0) {
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a fat tree of ${k}-port switches cannot be built`, 'k is even: 4, 8');
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `a fat tree of ${String(k)}-port switches cannot be built`,
+      'k is even: 4, 8',
+    );
   }
   const half = k / 2;
   const hosts = hostNames(k * half * half);
@@ -124,6 +167,7 @@ export function fatTree(k: number, link: LinkKind, uplink: LinkKind): Topology {
 
 /** A chain of switches `s0`.. with `hostsPerSwitch` hosts each: a flow along the chain meets others at every hop. */
 export function parkingLot(switches: number, hostsPerSwitch: number, link: LinkKind, middle: LinkKind): Topology {
+  for (const [name, count] of Object.entries({ switches, hostsPerSwitch })) checkWhole(name, count, 0, NODES_MAX);
   const hosts = hostNames(switches * hostsPerSwitch);
   const chain = numbered('s', switches);
   return {
@@ -152,6 +196,7 @@ function hostNames(count: number): string[] {
 }
 
 function numbered(letter: string, count: number): string[] {
+  checkWhole(`the number of nodes ${letter}0, ${letter}1, ...`, count, 0, NODES_MAX);
   return Array.from({ length: count }, (_, i) => `${letter}${i}`);
 }
 

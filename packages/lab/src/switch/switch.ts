@@ -18,6 +18,7 @@ import {
 } from 'rocev2/internal/faults';
 import { ETHERNET_BYTES, FRAME_OK, FrameInfo, MAC_BYTES, PRIORITIES, parseFrame } from 'rocev2/internal/packet';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
+import { checkSwitchOptions } from './check-options.js';
 import { changeFrame } from './faulty-frame.js';
 import { ForwardingTable } from './forwarding-table.js';
 import { FrameClassifier } from './frame-classifier.js';
@@ -109,9 +110,11 @@ export class Switch {
 
   /**
    * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule,
-   * ERR_ROCE_CONFLICT for settings that contradict each other.
+   * ERR_ROCE_CONFLICT for settings that contradict each other, ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or
+   * ERR_ROCE_UNKNOWN_NAME for settings that are wrong by themselves.
    */
   constructor(options: SwitchOptions) {
+    checkSwitchOptions('Switch', options);
     const names = checkedNames(options.ports);
     this.#ports = names.map(
       (name, port) => new SwitchPort(name, port, (egress, slot) => this.#traffic.admit(egress, slot, this.#nowNs)),
@@ -370,7 +373,7 @@ export class Switch {
   }
 }
 
-function checkedNames(names: readonly string[]): readonly string[] {
+function checkedNames(names: readonly string[] = []): readonly string[] {
   if (names.length >= 2 && new Set(names).size === names.length && names.every((name) => /^[\w.-]+$/.test(name))) {
     return names;
   }
