@@ -51,6 +51,7 @@ const packages = {
   inspect: ['command'],
   lab: ['command', 'inspect'],
   dashboard: ['command', 'lab'],
+  page: ['dashboard', 'lab'],
   cli: ['command', 'dashboard', 'extents', 'ibverbs', 'inspect', 'kv', 'lab', 'nvme'],
 };
 

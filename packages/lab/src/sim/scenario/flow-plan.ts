@@ -5,7 +5,8 @@ import type { RateControlOptions } from 'rocev2/internal/dcqcn';
 import { drawBytes, meanBytes, SIZE_TABLES, type SizeTable } from '../sizes.js';
 import type { Topology } from '../topology.js';
 import { hostsOf } from './hosts.js';
-import { POSTED_AHEAD_MAX, type Scenario, type Workload } from './schema.js';
+import { POSTED_AHEAD_MAX } from './posted-ahead.js';
+import type { Scenario, Workload } from './schema.js';
 
 /** One flow: a queue pair at each end and messages of one kind between them. */
 export interface FlowPlan {

@@ -5,13 +5,11 @@ import { PATH_MTUS } from 'rocev2/internal/packet';
 import { STANDARD_RECOVERY } from 'rocev2/internal/retransmit';
 import { z } from 'zod';
 import { switchConfigSchema } from '../../schema/switch-config-schema.js';
+import { POSTED_AHEAD_MAX } from './posted-ahead.js';
 import { rateControl, recovery } from './schemes.js';
 
 /** Points of a series: a finer `sample` adds nothing, and fills the memory. */
 const SERIES_POINTS_MAX = 1e6;
-
-/** Work requests of one flow: more would need larger queues than queue pairs have. */
-export const POSTED_AHEAD_MAX = 16_384;
 
 const HOSTS_MAX = 1024;
 const TOO_MANY_HOSTS = `at most ${HOSTS_MAX} hosts are simulated`;

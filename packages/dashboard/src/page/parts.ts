@@ -1,0 +1,13 @@
+/**
+ * `@rocev2/dashboard/parts`: the parts of pages that show packets and rates. They need a browser, a global `uPlot`, and
+ * `style.css` of this folder.
+ */
+
+export type { LadderPacket } from '../messages/ladder-messages.js';
+export { COLORS } from './colors.js';
+export { element } from './dom.js';
+export { formatNs, formatRate } from './format.js';
+export { LadderView } from './ladder-view.js';
+export { TimeChart } from './time-chart.js';
+export { toneOfShare, type Verdict } from './verdict.js';
+export { VerdictView } from './verdict-view.js';

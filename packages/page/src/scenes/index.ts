@@ -1,0 +1,25 @@
+/**
+ * `@rocev2/page/scenes`: the scenes of the page without the page, which run wherever the engine runs.
+ *
+ * @module @rocev2/page/scenes
+ */
+
+import { LIVELOCK } from './livelock.js';
+import type { Scene } from './scene.js';
+
+export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet-log.js';
+export { runVariant, type VariantProgress, type VariantRun } from './run-variant.js';
+export {
+  completed,
+  type Explanation,
+  type Outcome,
+  type Parameter,
+  type Scene,
+  type Series,
+  type Values,
+  type Variant,
+} from './scene.js';
+export { LANGUAGES, type Language, TEXTS, type TextKey, textIn } from './texts.js';
+
+/** In the order of the page. */
+export const SCENES: readonly Scene[] = [LIVELOCK];

@@ -1,0 +1,45 @@
+/** Runs one simulation of a scene. */
+
+import { factsOf, report, ScenarioRun, STEPS } from '@rocev2/lab/internal/page';
+import { type PacketColumns, PacketLog } from './packet-log.js';
+import type { Outcome, Variant } from './scene.js';
+
+export interface VariantProgress {
+  /** 0..1 */
+  readonly done: number;
+  readonly timeNs: number;
+  /** One number of each series of the scene. */
+  readonly sample: readonly number[];
+  readonly log: PacketLog;
+}
+
+export interface VariantRun {
+  readonly outcome: Outcome;
+  readonly packets: PacketColumns;
+}
+
+/**
+ * The result is that of `simulate` for the same scenario. `onStep` is called 200 times; the run is given up, without a
+ * result, if it resolves to false.
+ */
+export async function runVariant(
+  { name, scenario, watch, means = (_, sampled) => sampled }: Variant,
+  onStep: (progress: VariantProgress) => Promise<boolean> | boolean,
+): Promise<VariantRun | undefined> {
+  const run = await ScenarioRun.prepare(scenario);
+  const log = new PacketLog(run, run.flows[0]);
+  const sample = watch(run);
+  const samples: Array<readonly number[]> = [];
+  run.start();
+  for (let step = 1; step <= STEPS && !run.isOver; step++) {
+    const timeNs = (scenario.duration * step) / STEPS;
+    await run.connectUntil(timeNs);
+    run.runUntil(timeNs);
+    const numbers = sample();
+    samples.push(numbers);
+    if (!(await onStep({ done: step / STEPS, timeNs, sample: numbers, log }))) return undefined;
+  }
+  const result = report({ scenario, topology: run.topology, facts: factsOf(run), wallSeconds: 0 });
+  const sampled = samples[0].map((_, i) => samples.reduce((sum, one) => sum + one[i], 0) / samples.length);
+  return { outcome: { name, result, means: means(result, sampled) }, packets: log.columns() };
+}

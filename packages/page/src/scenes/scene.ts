@@ -1,0 +1,73 @@
+/** A scene shows one idea: controls, the runs that they define, and a sentence that explains the result. */
+
+import type { Scenario, ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
+import type { TextKey } from './texts.js';
+
+/** A control. Its label and hint are the texts `SCENE.NAME` and `SCENE.NAME.hint`. */
+export interface Parameter {
+  readonly name: string;
+  readonly kind: 'slider' | 'choice' | 'set';
+  /** As the URL has them and the page shows them. */
+  readonly values: readonly string[];
+  /** One of the values; of a set some of them, separated by commas. */
+  readonly initial: string;
+}
+
+/** By the name of the parameter; of a set its values, separated by commas. */
+export type Values = Readonly<Record<string, string>>;
+
+/** One of the simulations that a scene compares. */
+export interface Variant {
+  readonly name: string;
+  readonly scenario: Scenario;
+  /** What is sampled 200 times: reads the numbers of the scene's series since the last call. */
+  watch(run: ScenarioRun): () => readonly number[];
+  /** The bars, one number of each series. Default: the means of the samples. */
+  readonly means?: (result: ScenarioResult, sampled: readonly number[]) => readonly number[];
+}
+
+export interface Series {
+  readonly label: TextKey;
+  readonly unit: 'rate' | 'bytes' | 'time';
+  /** A style property of the colour. */
+  readonly color: string;
+}
+
+/** A result of a variant. */
+export interface Outcome {
+  readonly name: string;
+  readonly result: ScenarioResult;
+  /** One number of each series. */
+  readonly means: readonly number[];
+}
+
+export interface Explanation {
+  /** 0..1: the share of the traffic that is useful, which gives the colour. */
+  readonly usefulShare: number;
+  readonly title: TextKey;
+  readonly text: TextKey;
+  /** For `{name}` in the text. */
+  readonly numbers: Readonly<Record<string, string>>;
+}
+
+export interface Scene {
+  /** In the URL. */
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  readonly series: readonly Series[];
+  /** The largest value of the bars. */
+  readonly barMax: number;
+  variants(values: Values, seed: number): readonly Variant[];
+  explain(values: Values, outcomes: readonly Outcome[]): Explanation;
+}
+
+/** The values of a document: those given, where they are possible, and the initial ones. */
+export function completed(scene: Scene, given: Values): Values {
+  return Object.fromEntries(
+    scene.parameters.map(({ name, kind, values, initial }) => {
+      const parts = kind === 'set' ? (given[name] ?? '').split(',') : [given[name]];
+      const possible = values.filter((value) => parts.includes(value));
+      return [name, possible.length === 0 ? initial : possible.join(',')];
+    }),
+  );
+}

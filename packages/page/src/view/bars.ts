@@ -1,0 +1,35 @@
+import { element, formatRate } from '@rocev2/dashboard/parts';
+import type { Scene, TextKey } from '../scenes/index.js';
+
+const FORMATS = {
+  rate: formatRate,
+  bytes: (bytes: number) => `${(bytes / 1000).toFixed(1)} KB`,
+  time: (ns: number) => `${(ns / 1000).toFixed(1)} us`,
+} as const;
+
+export const formatOf = (unit: keyof typeof FORMATS): ((value: number) => string) => FORMATS[unit];
+
+/** The means of each variant, side by side. */
+export class Bars {
+  readonly element = element('div', { class: 'bars' });
+
+  show(scene: Scene, means: ReadonlyMap<string, readonly number[]>, text: (key: TextKey) => string): void {
+    const legend = scene.series.map(({ label, color }) =>
+      element('span', {}, element('span', { class: 'swatch', style: `background: var(${color})` }), text(label)),
+    );
+    const rows = [...means].map(([name, values]) =>
+      element(
+        'div',
+        { class: 'bar-row', 'data-variant': name },
+        element('strong', {}, name),
+        ...values.map((value, i) => {
+          const { color, unit } = scene.series[i];
+          const width = Math.min(100, (value / scene.barMax) * 100);
+          const fill = element('span', { class: 'fill', style: `width: ${width}%; background: var(${color})` });
+          return element('div', { class: 'bar' }, element('span', { class: 'track' }, fill), formatOf(unit)(value));
+        }),
+      ),
+    );
+    this.element.replaceChildren(element('p', { class: 'story' }, ...legend), ...rows);
+  }
+}

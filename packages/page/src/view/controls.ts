@@ -1,0 +1,68 @@
+import { element } from '@rocev2/dashboard/parts';
+import type { Parameter, TextKey, Values } from '../scenes/index.js';
+
+type Translate = (key: TextKey) => string;
+
+export class Controls {
+  readonly element = element('form', { class: 'settings' });
+  readonly #onChange: (values: Values) => void;
+
+  constructor(onChange: (values: Values) => void) {
+    this.#onChange = onChange;
+    this.element.addEventListener('submit', (event) => event.preventDefault());
+  }
+
+  show(scene: string, parameters: readonly Parameter[], values: Values, text: Translate): void {
+    const labels = parameters.map((parameter) => {
+      const key = `${scene}.${parameter.name}` as TextKey;
+      const change = (value: string) => this.#onChange({ ...values, [parameter.name]: value });
+      const hint = element('small', {}, text(`${key}.hint` as TextKey));
+      const input = INPUTS[parameter.kind](parameter, values[parameter.name], change);
+      return element('fieldset', {}, element('legend', {}, text(key)), ...input, hint);
+    });
+    this.element.replaceChildren(...labels);
+  }
+}
+
+type MakeInput = (parameter: Parameter, value: string, change: (value: string) => void) => HTMLElement[];
+
+const slider: MakeInput = ({ name, values }, value, change) => {
+  const place = values.indexOf(value);
+  const attributes = { type: 'range', min: 0, max: values.length - 1, value: place, 'aria-label': name };
+  const input = element('input', { ...attributes, 'data-name': name, 'aria-valuetext': value });
+  const shown = element('output', {}, value);
+  input.addEventListener('input', () => {
+    shown.textContent = values[input.valueAsNumber];
+    input.setAttribute('aria-valuetext', values[input.valueAsNumber]);
+  });
+  input.addEventListener('change', () => change(values[input.valueAsNumber]));
+  return [input, shown];
+};
+
+function options(type: 'radio' | 'checkbox', { name, values }: Parameter, chosen: readonly string[]) {
+  return values.map((value) => {
+    const input = element('input', { type, name, value });
+    input.checked = chosen.includes(value);
+    return { input, label: element('label', {}, input, value) };
+  });
+}
+
+const choice: MakeInput = (parameter, value, change) => {
+  const made = options('radio', parameter, [value]);
+  for (const { input } of made) input.addEventListener('change', () => change(input.value));
+  return made.map(({ label }) => label);
+};
+
+const set: MakeInput = (parameter, value, change) => {
+  const made = options('checkbox', parameter, value.split(','));
+  for (const { input } of made) {
+    input.addEventListener('change', () => {
+      const chosen = made.filter((one) => one.input.checked).map((one) => one.input.value);
+      if (chosen.length > 0) change(chosen.join(','));
+      else input.checked = true;
+    });
+  }
+  return made.map(({ label }) => label);
+};
+
+const INPUTS: Readonly<Record<Parameter['kind'], MakeInput>> = { slider, choice, set };

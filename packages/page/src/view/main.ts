@@ -1,0 +1,93 @@
+import './uplot-global.js';
+import { element } from '@rocev2/dashboard/parts';
+import { LANGUAGES, SCENES, type TextKey, textIn } from '../scenes/index.js';
+import { hashOf, type PageState, stateOf } from './location-state.js';
+import { SceneView } from './scene-view.js';
+
+const COPIED_MS = 1500;
+
+class Page {
+  readonly #title = element('h1');
+  readonly #scenes = element('nav');
+  readonly #seed = element('input', { type: 'number', min: 0, max: 2 ** 31 - 1, step: 1, id: 'seed' });
+  readonly #seedText = element('span');
+  readonly #copy = element('button', { type: 'button' });
+  readonly #reset = element('button', { type: 'button' });
+  readonly #language = element('button', { type: 'button' });
+  readonly #theme = element('button', { type: 'button', id: 'theme' });
+  readonly #scene = new SceneView((values) => this.#go({ ...this.#state, values }));
+  #state: PageState = stateOf(location.hash, navigator.languages);
+
+  start(): void {
+    const seed = element('label', {}, this.#seedText, ' ', this.#seed);
+    const tools = element('div', { class: 'tools' }, seed, this.#copy, this.#reset, this.#language, this.#theme);
+    const isEmbedded = new URLSearchParams(location.search).has('embed');
+    document.documentElement.classList.toggle('embedded', isEmbedded);
+    document.body.replaceChildren(
+      element('header', {}, this.#title, this.#scenes, tools),
+      element('main', {}, this.#scene.element),
+    );
+    this.#seed.addEventListener('change', () => this.#go({ ...this.#state, seed: this.#seed.valueAsNumber }));
+    this.#reset.addEventListener('click', () => {
+      this.#go({ ...stateOf(`#${this.#state.scene.name}`, []), language: this.#state.language });
+    });
+    this.#language.addEventListener('click', () => {
+      const other = LANGUAGES.find((one) => one !== this.#state.language)!;
+      this.#go({ ...this.#state, language: other });
+    });
+    this.#copy.addEventListener('click', () => void this.#copyLink());
+    this.#theme.addEventListener('click', () => {
+      const { dataset } = document.documentElement;
+      const isDark = dataset['theme'] === undefined ? prefersDark() : dataset['theme'] === 'dark';
+      dataset['theme'] = isDark ? 'light' : 'dark';
+      this.#show();
+    });
+    addEventListener('hashchange', () => {
+      this.#state = stateOf(location.hash, navigator.languages);
+      this.#show();
+    });
+    this.#show();
+  }
+
+  #go(state: PageState): void {
+    location.hash = hashOf(stateOf(hashOf(state), [])); // Impossible values become initial ones; `hashchange` shows it.
+  }
+
+  #show(): void {
+    const text = (key: TextKey) => textIn(this.#state.language, key);
+    document.documentElement.lang = this.#state.language;
+    document.title = `${text(this.#state.scene.name as TextKey)} – rocev2`;
+    this.#title.textContent = text('title');
+    this.#scenes.setAttribute('aria-label', text('scenes'));
+    this.#scenes.replaceChildren(
+      ...SCENES.map(({ name }) => {
+        const link = element('a', { href: `#${name}?lang=${this.#state.language}` }, text(name as TextKey));
+        if (name === this.#state.scene.name) link.setAttribute('aria-current', 'page');
+        return link;
+      }),
+    );
+    this.#seed.value = String(this.#state.seed);
+    this.#seed.title = text('seed.hint');
+    this.#seedText.textContent = text('seed');
+    this.#copy.textContent = text('copyLink');
+    this.#reset.textContent = text('reset');
+    this.#language.textContent = text('language');
+    this.#language.lang = LANGUAGES.find((one) => one !== this.#state.language)!;
+    this.#theme.textContent = text('theme');
+    this.#scene.show(this.#state);
+  }
+
+  async #copyLink(): Promise<void> {
+    const link = new URL(hashOf(this.#state), location.href).href;
+    history.replaceState(null, '', link);
+    await navigator.clipboard?.writeText(link);
+    this.#copy.textContent = textIn(this.#state.language, 'copied');
+    setTimeout(() => this.#show(), COPIED_MS);
+  }
+}
+
+function prefersDark(): boolean {
+  return matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+new Page().start();

@@ -1,0 +1,206 @@
+/** One scene: its controls, what they lead to, and its packets. */
+
+import { element, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
+import type { Outcome, PacketColumns, Scene, TextKey, Values } from '../scenes/index.js';
+import { textIn } from '../scenes/index.js';
+import { Bars, formatOf } from './bars.js';
+import { Controls } from './controls.js';
+import { EngineWorker } from './engine-worker.js';
+import type { PageState } from './location-state.js';
+import type { RunReply } from './messages.js';
+import { PacketWindow } from './packet-window.js';
+
+interface ShownVariant {
+  readonly timesNs: readonly number[];
+  readonly samples: ReadonlyArray<readonly number[]>;
+  readonly packets: PacketColumns | undefined;
+  readonly outcome: Outcome | undefined;
+}
+
+const NOTHING: ShownVariant = { timesNs: [], samples: [], packets: undefined, outcome: undefined };
+
+export class SceneView {
+  readonly element: HTMLElement;
+  readonly #idea = element('p', { class: 'idea' });
+  readonly #verdict = new VerdictView();
+  readonly #controls = new Controls((values) => this.#onValues(values));
+  readonly #bars = new Bars();
+  readonly #charts = element('div', { class: 'charts' });
+  readonly #tabs = element('div', { class: 'tabs', role: 'group' });
+  readonly #hash = element('p', { class: 'hash' });
+  readonly #progress = element('progress', { max: 1, value: 0 });
+  readonly #packetWindow: PacketWindow;
+  readonly #headings: ReadonlyArray<readonly [HTMLElement, TextKey]>;
+  readonly #engine = new EngineWorker((reply) => this.#take(reply));
+  readonly #onValues: (values: Values) => void;
+  #state: PageState | undefined;
+  #variants = new Map<string, ShownVariant>();
+  #durationNs = 1;
+  #chosen = '';
+  #lines: TimeChart[] = [];
+  #startedMs = 0;
+
+  constructor(onValues: (values: Values) => void) {
+    this.#onValues = onValues;
+    this.#packetWindow = new PacketWindow(
+      (key, numbers) => this.#text(key, numbers),
+      (timeNs) => this.#markTime(timeNs),
+    );
+    const [settings, results, overTime, packets] = Array.from({ length: 4 }, () => element('h2'));
+    this.#headings = [
+      [settings, 'settings'],
+      [results, 'results'],
+      [overTime, 'overTime'],
+      [packets, 'packets'],
+    ];
+    this.element = element(
+      'div',
+      { class: 'scene' },
+      element('section', { class: 'panel head' }, this.#idea, this.#verdict.element, this.#progress),
+      element('section', { class: 'panel side' }, settings, this.#controls.element),
+      element('section', { class: 'panel main-results' }, results, this.#bars.element),
+      element('section', { class: 'panel over-time' }, overTime, this.#charts),
+      element('section', { class: 'panel packets' }, packets, this.#tabs, this.#packetWindow.element, this.#hash),
+    );
+  }
+
+  /** Runs again, unless only the language differs. */
+  show(state: PageState): void {
+    const before = this.#state;
+    this.#state = state;
+    const { scene, values, seed } = state;
+    this.#translate();
+    this.#controls.show(scene.name, scene.parameters, values, (key) => this.#text(key));
+    const isSame =
+      before?.scene === scene && before.seed === seed && JSON.stringify(before.values) === JSON.stringify(values);
+    if (isSame) {
+      this.#drawResults();
+      return;
+    }
+    const variants = scene.variants(values, seed);
+    this.#durationNs = variants[0].scenario.duration;
+    this.#variants = new Map(variants.map(({ name }) => [name, NOTHING]));
+    if (!this.#variants.has(this.#chosen)) this.#chosen = variants[0].name;
+    this.#makeCharts(scene);
+    this.#drawTabs();
+    this.#drawResults();
+    this.#showPackets();
+    this.#startedMs = performance.now();
+    this.#engine.run({ scene: scene.name, values, seed });
+  }
+
+  #text(key: TextKey, numbers?: Readonly<Record<string, string>>): string {
+    return textIn(this.#state?.language ?? 'en', key, numbers);
+  }
+
+  #translate(): void {
+    const { name } = this.#state!.scene;
+    this.#idea.textContent = this.#text(`${name}.idea` as TextKey);
+    for (const [heading, key] of this.#headings) heading.textContent = this.#text(key);
+    this.#tabs.setAttribute('aria-label', this.#text('variant'));
+    this.#progress.setAttribute('aria-label', this.#text('results'));
+    this.#packetWindow.translate((key, numbers) => this.#text(key, numbers));
+    this.#makeCharts(this.#state!.scene);
+  }
+
+  #take(reply: RunReply): void {
+    const { variant } = reply;
+    const shown = this.#variants.get(variant)!;
+    if (reply.kind === 'failed') {
+      const text = this.#text('failed', { message: reply.message });
+      this.#verdict.show({ tone: 'bad', title: text, text: '' });
+      return;
+    }
+    if (reply.kind === 'packets' || reply.kind === 'result') {
+      const outcome = reply.kind === 'result' ? reply.outcome : undefined;
+      this.#variants.set(variant, { ...shown, packets: reply.packets, outcome });
+      if (variant === this.#chosen) this.#showPackets();
+      this.element.dataset['firstPacketMs'] ??= String(Math.round(performance.now() - this.#startedMs));
+    } else {
+      this.#variants.set(variant, { ...shown, timesNs: reply.timesNs, samples: reply.samples });
+      const share = ((100 * reply.done) | 0).toString();
+      this.#progress.title = this.#text('running', { name: variant, share });
+    }
+    this.#drawResults();
+  }
+
+  #drawResults(): void {
+    const { scene, values } = this.#state!;
+    const means = new Map(
+      [...this.#variants].map(([name, { samples, outcome }]) => [name, outcome?.means ?? meansOf(samples, scene)]),
+    );
+    this.#bars.show(scene, means, (key) => this.#text(key));
+    for (const [i, chart] of this.#lines.entries()) {
+      const variants = [...this.#variants.values()];
+      const { timesNs } = variants.reduce((longest, one) =>
+        one.timesNs.length > longest.timesNs.length ? one : longest,
+      );
+      chart.show(
+        timesNs.map((ns) => ns / 1e6),
+        variants.map(({ samples }) => timesNs.map((_, k) => samples[k]?.[i] ?? null)),
+      );
+    }
+    const outcomes = [...this.#variants.values()].flatMap(({ outcome }) => outcome ?? []);
+    const isComplete = outcomes.length === this.#variants.size;
+    this.#progress.value = outcomes.length / this.#variants.size;
+    this.#progress.classList.toggle('is-over', isComplete);
+    this.element.dataset['state'] = isComplete ? 'complete' : 'running';
+    this.#hash.textContent = '';
+    const chosen = this.#variants.get(this.#chosen)!.outcome;
+    if (chosen !== undefined) {
+      this.#hash.textContent = this.#text('hash', { hash: chosen.result.traceHash });
+      this.#hash.title = this.#text('hash.hint');
+    }
+    if (outcomes.length === 0) {
+      this.#verdict.show({ tone: 'idle', title: '…', text: '' });
+      return;
+    }
+    const { usefulShare, title, text, numbers } = scene.explain(values, outcomes);
+    this.#verdict.show({
+      tone: toneOfShare(usefulShare),
+      title: this.#text(title, numbers),
+      text: this.#text(text, numbers),
+    });
+  }
+
+  #makeCharts(scene: Scene): void {
+    for (const chart of this.#lines) chart.close();
+    const labels = [...this.#variants.keys()];
+    this.#lines = scene.series.map(
+      ({ unit }) => new TimeChart({ labels, format: formatOf(unit), xLabel: 'ms', height: 150 }),
+    );
+    const titled = scene.series.map(({ label }, i) =>
+      element('figure', {}, element('figcaption', {}, this.#text(label)), this.#lines[i].element),
+    );
+    this.#charts.replaceChildren(...titled);
+  }
+
+  #markTime(timeNs: number): void {
+    for (const chart of this.#lines ?? []) {
+      chart.marks([{ x: timeNs / 1e6, text: '' }]);
+      chart.redraw();
+    }
+  }
+
+  #drawTabs(): void {
+    const tabs = [...this.#variants.keys()].map((name) => {
+      const tab = element('button', { type: 'button', 'aria-pressed': String(name === this.#chosen) }, name);
+      tab.addEventListener('click', () => {
+        this.#chosen = name;
+        this.#drawTabs();
+        this.#showPackets();
+        this.#drawResults();
+      });
+      return tab;
+    });
+    this.#tabs.replaceChildren(...tabs);
+  }
+
+  #showPackets(): void {
+    this.#packetWindow.show(this.#variants.get(this.#chosen)!.packets, this.#durationNs);
+  }
+}
+
+function meansOf(samples: ReadonlyArray<readonly number[]>, scene: Scene): number[] {
+  return scene.series.map((_, i) => samples.reduce((sum, sample) => sum + sample[i], 0) / Math.max(1, samples.length));
+}

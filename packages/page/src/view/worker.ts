@@ -1,0 +1,67 @@
+/** The worker of the page: it simulates, so that the page stays responsive. */
+
+import { type PacketColumns, runVariant, SCENES, type Variant } from '../scenes/index.js';
+import type { RunReply, RunRequest } from './messages.js';
+
+/** The page gets numbers this often. */
+const REPORT_MS = 50;
+/** The page shows the first packets as soon as there are this many. */
+const FIRST_PACKETS = 200;
+
+let newest = 0;
+const turn = new MessageChannel();
+
+function send(reply: RunReply, packets?: PacketColumns): void {
+  const transfer = packets === undefined ? [] : Object.values(packets).flatMap((column) => column.buffer ?? []);
+  postMessage(reply, { transfer });
+}
+
+/** Lets messages of the page arrive. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    turn.port1.onmessage = () => resolve();
+    turn.port2.postMessage(undefined);
+  });
+}
+
+async function runOne(variant: Variant, request: number): Promise<void> {
+  const about = { request, variant: variant.name };
+  const timesNs: number[] = [];
+  const samples: Array<readonly number[]> = [];
+  let reportedMs = performance.now();
+  let hasShown = false;
+  const finished = await runVariant(variant, async ({ done, timeNs, sample, log }) => {
+    timesNs.push(timeNs);
+    samples.push(sample);
+    if (!hasShown && log.count >= FIRST_PACKETS) {
+      hasShown = true;
+      const packets = log.columns();
+      send({ ...about, kind: 'packets', packets }, packets);
+    }
+    const nowMs = performance.now();
+    if (nowMs - reportedMs < REPORT_MS && done < 1) return true;
+    reportedMs = nowMs;
+    send({ ...about, kind: 'progress', done, timesNs, samples });
+    await nextTurn();
+    return request === newest;
+  });
+  if (finished === undefined) return;
+  send({ ...about, kind: 'result', ...finished }, finished.packets);
+}
+
+async function run({ request, scene, values, seed }: RunRequest): Promise<void> {
+  const found = SCENES.find(({ name }) => name === scene)!;
+  for (const variant of found.variants(values, seed)) {
+    try {
+      await runOne(variant, request);
+    } catch (error) {
+      send({ request, variant: variant.name, kind: 'failed', message: String(error) });
+    }
+    if (request !== newest) return;
+  }
+}
+
+addEventListener('message', ({ data }: MessageEvent<RunRequest>) => {
+  newest = data.request;
+  void run(data);
+});

@@ -1,0 +1,91 @@
+/** Scenes run in Node.js, as they do in the worker of the page. */
+
+import { simulate } from '@rocev2/lab/sim';
+import {
+  completed,
+  LOST,
+  NAK,
+  REPEATED,
+  runVariant,
+  SCENES,
+  TEXTS,
+  type TextKey,
+  type Variant,
+} from '@rocev2/page/scenes';
+import { describe, expect, it } from 'vitest';
+
+function short({ scenario, ...rest }: Variant, duration: number): Variant {
+  return { ...rest, scenario: { ...scenario, duration } };
+}
+
+describe.each(SCENES)('the scene $name', (scene) => {
+  const values = completed(scene, {});
+
+  it('has texts, and possible initial values', () => {
+    const keys = scene.parameters.flatMap(({ name }) => [`${scene.name}.${name}`, `${scene.name}.${name}.hint`]);
+    for (const key of [scene.name, `${scene.name}.idea`, ...keys]) expect(TEXTS).toHaveProperty([key]);
+    for (const { name, values: possible } of scene.parameters) {
+      for (const value of values[name].split(',')) expect(possible).toContain(value);
+    }
+  });
+
+  it('takes initial values for impossible ones', () => {
+    const given = Object.fromEntries(scene.parameters.map(({ name }) => [name, 'impossible']));
+    expect(completed(scene, given)).toEqual(values);
+  });
+
+  it('runs, and explains the outcome', async () => {
+    const outcomes = [];
+    for (const variant of scene.variants(values, 1)) {
+      const run = await runVariant(short(variant, 200_000), () => true);
+      outcomes.push(run!.outcome);
+      expect(run!.outcome.means).toHaveLength(scene.series.length);
+    }
+    const { title, text, numbers } = scene.explain(values, outcomes);
+    for (const key of [title, text] satisfies TextKey[]) {
+      for (const [, name] of TEXTS[key].en.matchAll(/\{(\w+)\}/g)) expect(numbers).toHaveProperty(name);
+    }
+  });
+});
+
+it('every text has both languages, with the same numbers', () => {
+  for (const [key, { en, zh }] of Object.entries(TEXTS)) {
+    const numbersIn = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort();
+    expect(zh.length, key).toBeGreaterThan(0);
+    expect(numbersIn(zh), key).toEqual(numbersIn(en));
+  }
+});
+
+describe('the livelock', () => {
+  const [scene] = SCENES;
+  const values = completed(scene, { loss: '1/256', message: '1 MiB' });
+  const variantsFor = (duration: number) => scene.variants(values, 1).map((variant) => short(variant, duration));
+
+  it('has the packets of the same scenario in the simulator', async () => {
+    const [, variant] = variantsFor(300_000);
+    const { outcome, packets } = (await runVariant(variant, () => true))!;
+    const { cc: _, ...nic } = variant.scenario.nic;
+    const file = { ...variant.scenario, nic, payload: 'real' as const };
+    expect(outcome.result.traceHash).toBe((await simulate(file)).traceHash);
+    const has = (flag: number) => packets.flags.some((flags) => (flags & flag) !== 0);
+    expect([has(LOST), has(NAK), has(REPEATED)]).toEqual([true, true, true]);
+    const lost = packets.flags.findIndex((flags) => (flags & LOST) !== 0);
+    expect(packets.arrivedNs[lost]).toBeNaN();
+  });
+
+  it('is explained where go-back-0 delivers nothing, and not without loss', async () => {
+    const explained = async (loss: string) => {
+      const chosen = completed(scene, { loss, schemes: 'go-back-0', message: '1 MiB' });
+      const [variant] = scene.variants(chosen, 1);
+      const { outcome } = (await runVariant(short(variant, 600_000), () => true))!;
+      return scene.explain(chosen, [outcome]).title;
+    };
+    expect(await explained('1/256')).toBe('livelock.stuck');
+    expect(await explained('0')).toBe('livelock.good');
+  });
+
+  it('gives up a run when asked', async () => {
+    const [variant] = variantsFor(300_000);
+    expect(await runVariant(variant, ({ done }) => done < 0.1)).toBeUndefined();
+  });
+});

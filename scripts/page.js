@@ -1,0 +1,76 @@
+// `npm run page [FOLDER]`: the page of packages/page, by default in build/page.
+//
+// - `index.html`: the page, in one file that also works from file://; the program of its worker is inside its own.
+// - `rocev2-lab.js`: the element `<rocev2-lab scene="livelock">`, which shows the page in others.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { browserModules, nodeModulesIn } from './browser-modules.js';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const VIEW = 'packages/page/src/view';
+
+const workerProgram = {
+  name: 'worker-program',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^worker-program$/ }, ({ path }) => ({ path, namespace: 'worker-program' }));
+    onLoad({ filter: /.*/, namespace: 'worker-program' }, async () => ({
+      contents: await programOf(`${VIEW}/worker.ts`),
+      loader: 'text',
+    }));
+  },
+};
+
+async function programOf(entry) {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    platform: 'browser',
+    target: 'es2022',
+    conditions: ['@rocev2/source'],
+    plugins: [workerProgram, browserModules],
+    metafile: true,
+    write: false,
+    logLevel: 'error', // Modules that are left out use import.meta.
+  });
+  const left = nodeModulesIn(metafile);
+  if (left.length > 0) throw new Error(`${entry} needs Node.js: ${left.join('; ')}`);
+  return outputFiles[0].text;
+}
+
+/** Writes the page into a folder, and returns the size of `index.html` when compressed. */
+export async function buildPage(folder) {
+  const [program, labElement] = await Promise.all([programOf(`${VIEW}/main.ts`), programOf(`${VIEW}/lab-element.ts`)]);
+  const styles = ['node_modules/uplot/dist/uPlot.min.css', 'packages/dashboard/src/page/style.css', `${VIEW}/page.css`];
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rocev2</title>
+<link rel="icon" href="data:,">
+<style>${styles.map((path) => readFileSync(join(ROOT, path), 'utf8')).join('\n')}</style>
+</head>
+<body>
+<noscript>This page simulates networks and needs JavaScript.</noscript>
+<script>${program.replaceAll('</script', '<\\/script')}</script>
+</body>
+</html>
+`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'index.html'), html);
+  writeFileSync(join(folder, 'rocev2-lab.js'), labElement);
+  return gzipSync(html).length;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const folder = process.argv[2] ?? join(ROOT, 'build/page');
+  const bytes = await buildPage(folder);
+  process.stdout.write(`${join(folder, 'index.html')}: ${(bytes / 1000).toFixed(0)} KB compressed\n`);
+}
