@@ -13,18 +13,7 @@ import { browserModules, nodeModulesIn } from './browser-modules.js';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const VIEW = 'packages/page/src/view';
 
-const workerProgram = {
-  name: 'worker-program',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^worker-program$/ }, ({ path }) => ({ path, namespace: 'worker-program' }));
-    onLoad({ filter: /.*/, namespace: 'worker-program' }, async () => ({
-      contents: await programOf(`${VIEW}/worker.ts`),
-      loader: 'text',
-    }));
-  },
-};
-
-async function programOf(entry) {
+async function programOf(entry, define = {}) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: [entry],
@@ -34,7 +23,8 @@ async function programOf(entry) {
     platform: 'browser',
     target: 'es2022',
     conditions: ['@rocev2/source'],
-    plugins: [workerProgram, browserModules],
+    plugins: [browserModules],
+    define,
     metafile: true,
     write: false,
     logLevel: 'error', // Modules that are left out use import.meta.

@@ -1,10 +1,12 @@
 /** Runs scenes in a worker, whose program is inside that of the page. */
 
-import program from 'worker-program';
 import type { RunReply, RunRequest } from './messages.js';
 
+/** The text of `worker.ts`, bundled by scripts/page.js. */
+declare const WORKER_PROGRAM: string;
+
 export class EngineWorker {
-  readonly #worker = new Worker(URL.createObjectURL(new Blob([program], { type: 'text/javascript' })));
+  readonly #worker = new Worker(URL.createObjectURL(new Blob([WORKER_PROGRAM], { type: 'text/javascript' })));
   #request = 0;
 
   constructor(onReply: (reply: RunReply) => void) {
