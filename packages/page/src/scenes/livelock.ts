@@ -1,12 +1,11 @@
 /** The livelock of go-back-0 (Guo et al., SIGCOMM'16, section 4.1): a busy link that delivers nothing. */
 
 import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
-import { flowsOf, LINK_BPS, scenarioOf } from './scenario-of.js';
+import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
 
 const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat', 'irn', 'rack', 'melo'] as const;
 const DURATION_NS = 10e6;
-const MTU = 1024;
 /** Below this share of useful traffic a run makes no progress to speak of. */
 const STUCK_SHARE = 0.01;
 const GOOD_SHARE = 0.9;
@@ -46,7 +45,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
         name: `livelock-${scheme}`,
         seed,
         duration: DURATION_NS,
-        nic: { mtu: MTU, recovery: scheme, inflight: 16_384, timeout: 8, cc: { name: 'none' } },
+        nic: { ...NIC, recovery: scheme },
         ...(faults !== undefined && { faults }),
         flows: [flowsOf({ from: 'h0', to: 'h1', message: bytesOf(values['message']), outstanding: 4 })],
       }),
@@ -88,7 +87,7 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
   const numbers = {
     scheme,
     share: (usefulShare * 100).toFixed(usefulShare < 0.1 ? 1 : 0),
-    packets: String(bytesOf(values['message']) / MTU),
+    packets: String(bytesOf(values['message']) / NIC.mtu),
     loss: values['loss'],
   };
   const isRestarting = scheme === 'go-back-0' && usefulShare < STUCK_SHARE;

@@ -1,12 +1,11 @@
-/** Runs scenes in a worker, whose program is inside that of the page. */
+/** Runs scenes in a worker. `index.html` contains its program as text, as pages of file:// cannot load workers. */
 
 import type { RunReply, RunRequest } from './messages.js';
 
-/** The text of `worker.ts`, bundled by scripts/page.js. */
-declare const WORKER_PROGRAM: string;
+const PROGRAM = document.getElementById('worker-program')!.textContent;
 
 export class EngineWorker {
-  readonly #worker = new Worker(URL.createObjectURL(new Blob([WORKER_PROGRAM], { type: 'text/javascript' })));
+  readonly #worker = new Worker(URL.createObjectURL(new Blob([PROGRAM], { type: 'text/javascript' })));
   #request = 0;
 
   constructor(onReply: (reply: RunReply) => void) {
