@@ -33,6 +33,7 @@ const nic = {
   io: /** @type {any} */ (values.io),
   engine: /** @type {any} */ (values.engine),
   spin: true,
+  mapRegions: true,
 };
 const signal = new AbortController().signal;
 

@@ -54,6 +54,40 @@ const oneSided = (way, atMost, spins) =>
     atMost,
   }));
 
+const MAPPED = ['mapped/inline', 'mapped/inline, spins', 'mapped/worker'];
+const MAPPED_BULK = /** @type {const} */ ([
+  ['WRITE of 4 MiB relative to framed node:net', 'value', { atLeast: 3 }],
+  ['WRITE of 4 MiB relative to framed node:net, steady state', 'steady', { atLeast: 5 }],
+  ['processor time per GiB at both ends relative to node:net', 'cpu', { atMost: 0.2 }],
+  ['processor time per GiB at both ends relative to node:net, steady state', 'steadyCpu', { atMost: 0.2 }],
+]);
+/** Copies to mapped regions. */
+const mapped = [
+  ...MAPPED_BULK.flatMap(([aim, kind, bar]) =>
+    MAPPED.map((way) => ({
+      aim: `mapped regions: ${aim}`,
+      of: `bulk: rocev2 ${way}`,
+      to: `bulk: ${NET}`,
+      kind,
+      ...bar,
+    })),
+  ),
+  ...['write', 'read'].flatMap((op) =>
+    MAPPED.map((way) => ({
+      aim: `mapped regions: one-sided ${op.toUpperCase()} of 4 KiB, ${way.includes('spins') ? 'spinning' : 'not spinning'}`,
+      of: `${op}: rocev2 ${way}`,
+      unit: 'us',
+      atMost: way.includes('spins') ? 1 : 2,
+    })),
+  ),
+  ...MAPPED.map((way) => ({
+    aim: 'mapped regions: 64 B WRITEs per second',
+    of: `rate: rocev2 ${way}`,
+    unit: '/s',
+    atLeast: 5e6,
+  })),
+];
+
 /** @type {readonly {op: string, name: string, block: string, bar: number}[]} */
 const DISK = [
   { op: 'randread', name: 'read', block: '8 KiB', bar: 1 },
@@ -162,6 +196,7 @@ export const AIMS = [
     unit: '/s',
     atLeast: 3e6,
   })),
+  ...mapped,
   { aim: '64 B WRITEs per second, pipelined', of: 'rate: rocev2 mmsg/inline', unit: '/s', atLeast: 1e6 },
   ...['', ', mmsg/inline'].map((way) => ({
     aim: '1,000 queue pairs of 16 KiB relative to 10',

@@ -15,6 +15,13 @@ const ours = (engine, io, spin = false) => ({
   transport: 'rocev2',
   options: { engine, io, spin },
 });
+/** Copies to mapped regions. @param {'inline'|'worker'} engine @returns {Competitor} */
+const mapped = (engine, spin = false) => ({
+  name: `rocev2 mapped/${engine}${spin ? ', spins' : ''}`,
+  transport: 'rocev2',
+  options: { engine, io: 'shm', spin, maps: true },
+});
+const MAPPED = [mapped('inline'), mapped('inline', true), mapped('worker')];
 /** The same with the CRC-32 of npm. @param {Competitor} competitor */
 const withNpmCrc = (competitor) => ({ ...competitor, name: `${competitor.name}, ${NPM_CRC}`, crc: NPM_CRC });
 /** The same after `warmUp`. @param {Competitor} competitor */
@@ -91,7 +98,7 @@ export function measures({ bulkBytes, seconds }) {
     unit: 'us',
     better: 'less',
     runs: [
-      ...[...OURS, ours('worker', 'mmsg'), ours('worker', 'shm')].map((c) => ({ ...c, measure })),
+      ...[...OURS, ...MAPPED, ours('worker', 'mmsg'), ours('worker', 'shm')].map((c) => ({ ...c, measure })),
       { ...THEIRS[0], name: 'node:net, a round trip', measure: 'roundTrip' },
     ].map((run) => ({ ...run, with: { messageBytes: 4 * KIB, ...many } })),
     value: latencyP50,
@@ -108,7 +115,7 @@ export function measures({ bulkBytes, seconds }) {
       unit: 'MB/s',
       better: 'more',
       runs: [
-        ...[...OURS, ...OURS_BY_NPM, ...THEIRS].map((c) => ({
+        ...[...OURS, ...MAPPED, ...OURS_BY_NPM, ...THEIRS].map((c) => ({
           ...c,
           measure: 'oneWay',
           with: ['udx', 'grpc', 'ws'].includes(c.transport) ? slow : bulkThenSteady,
@@ -135,7 +142,7 @@ export function measures({ bulkBytes, seconds }) {
       title: 'messages of 64 B, pipelined',
       unit: 'messages/s',
       better: 'more',
-      runs: [...OURS, ...THEIRS].map((c) => ({
+      runs: [...OURS, ...MAPPED, ...THEIRS].map((c) => ({
         ...c,
         measure: 'oneWay',
         with: { messageBytes: 64, ...pipelined(c) },

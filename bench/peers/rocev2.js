@@ -33,6 +33,7 @@ const NS_PER_MS = 1e6;
  * @property {number} [qps]
  * @property {string} [recovery]
  * @property {string} [loss]
+ * @property {boolean} [maps] operations are copies to mapped regions
  */
 
 /**
@@ -65,12 +66,12 @@ function description(/** @type {Endpoint} */ { device, region, pairs }) {
     receiveBudget: device.attributes.receiveBudgetPackets,
     addr: region.addr.toString(),
     rkey: region.rkey,
-    pairs: pairs.map(({ qp, psn }) => ({ qpn: qp.qpn, psn })),
+    pairs: pairs.map(({ qp, psn }) => ({ qpn: qp.qpn, psn, mapping: qp.offerMapping() })),
   };
 }
 
 /** @param {Endpoint} own @param {ReturnType<typeof description>} peer @param {Rocev2Options} options */
-async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
+async function connectPairs(own, peer, { recovery = 'go-back-n', maps = false }) {
   for (const [i, { qp, psn }] of own.pairs.entries()) {
     await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
     await qp.modify({
@@ -85,6 +86,8 @@ async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
       inflightPackets: peer.receiveBudget,
     });
     await qp.modify({ state: 'RTS', sqPsn: psn, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 16 });
+    const { qpn, mapping } = peer.pairs[i];
+    if (maps && (mapping === undefined || !qp.mapPeer(qpn, mapping))) throw new Error('regions cannot be mapped here');
   }
 }
 

@@ -92,7 +92,8 @@ const RETRY_DEFAULT = 7;
 const TOTAL_TIMEOUT_DEFAULT = 22;
 const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use.
 
-function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
+/** `peer`: its hello, where that has come. */
+function helloOf(channel: ControlChannel, options: ExchangeOptions, peer?: Hello): object {
   const spi = ownSpi(channel, options.qp.device);
   const { attributes, link } = options.qp.device;
   const { memoryDomain } = link;
@@ -112,7 +113,7 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
     ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
     receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
     ...(memoryDomain !== undefined && { memoryDomain }),
-    ...mappingIn(options.qp),
+    ...(mayMap(options, peer) && mappingIn(options.qp)),
     ...(options.qp.type === 'RC' && { echoes: true }),
     maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
     ...(options.region !== undefined && {
@@ -123,6 +124,16 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
   };
 }
 
+function isOfOneDomain({ memoryDomain }: Hello, { link }: RdmaDevice): boolean {
+  return link.memoryDomain !== undefined && link.memoryDomain === memoryDomain;
+}
+
+/** A rate control paces packets, also those that answer READs. */
+function mayMap({ qp, rateControl }: ExchangeOptions, peer: Hello | undefined): boolean {
+  const paces = rateControl !== undefined && rateControl.name !== 'none';
+  return !paces && (peer === undefined || isOfOneDomain(peer, qp.device));
+}
+
 function mappingIn(qp: QueuePair): object {
   const offer = qp.offerMapping();
   if (offer === undefined) return {};
@@ -130,9 +141,10 @@ function mappingIn(qp: QueuePair): object {
   return { mapping: { ...offer, secret } };
 }
 
-/** A rate control is asked for to pace packets, so there it has some. */
-function mapRegions(channel: ControlChannel, hello: Hello, { qp, rateControl }: ExchangeOptions): boolean {
-  if (hello.mapping === undefined || rateControl !== undefined || !qp.mapPeer(hello.qpn, hello.mapping)) return false;
+function mapRegions(channel: ControlChannel, hello: Hello, options: ExchangeOptions): boolean {
+  const { qp } = options;
+  if (!isOfOneDomain(hello, qp.device)) qp.withdrawMapping();
+  if (hello.mapping === undefined || !mayMap(options, hello) || !qp.mapPeer(hello.qpn, hello.mapping)) return false;
   void channel.closed.then(() => qp.unmapPeer());
   return hello.region !== undefined && qp.maps(hello.region.rkey);
 }
@@ -217,7 +229,7 @@ export async function exchangeAsServer(channel: ControlChannel, options: Exchang
   const { qp } = options;
   const hello = await receiveHello(channel, qp.device, qp.type, options);
   await associateWithPeer(channel, qp.device, hello);
-  channel.send(helloOf(channel, options));
+  channel.send(helloOf(channel, options, hello));
   return establish(channel, hello, options);
 }
 
@@ -240,9 +252,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const peer = hello.gid;
   const mtu = Math.min(hello.mtu, options.mtu, device.attributes.pathMtuMax);
   const maxRdAtomic = options.maxRdAtomic ?? RD_ATOMIC_DEFAULT;
-  const { memoryDomain } = device.link;
-  const mayShareMemory = memoryDomain !== undefined && memoryDomain === hello.memoryDomain;
-  const sharesMemory = await device.link.resolve(peer, mayShareMemory ? hello.udpPort : undefined);
+  const sharesMemory = await device.link.resolve(peer, isOfOneDomain(hello, device) ? hello.udpPort : undefined);
   await initializeQueuePair(qp);
   const own = {
     psn: options.psn,
@@ -269,7 +279,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const remote = { address: peer, udpPort, qpn, psn, ...(sourcePort !== undefined && { sourcePort }) };
   const destination = await connectQueuePair(qp, own, remote);
   if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endTotalTimeout(channel, qp);
-  const mapsRegion = mayShareMemory && mapRegions(channel, hello, options);
+  const mapsRegion = mapRegions(channel, hello, options);
   const { association, keys } = channel;
   if (association?.agreed !== undefined && keys !== undefined) {
     const { remoteSpi, cipher } = association.agreed;

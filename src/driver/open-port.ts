@@ -59,7 +59,7 @@ export interface PortOptions {
   /**
    * Where `io` shares memory with a peer of this host, its WRITEs, READs and atomics of memory from `device.allocate` or
    * `regMr(bytes)` are copies by the requester, without packets. Packets are used where they are observed (`loss`,
-   * `pcap`, `trace`) or paced by a rate control. Default false.
+   * `pcap`, `trace`) or paced by a rate control. `false`: always. Default true.
    */
   readonly mapRegions?: boolean | undefined;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
@@ -154,7 +154,7 @@ export async function openPort(
   }
   return {
     port,
-    description: `${port.description}, CRC-32 by ${crc32}`,
+    description: `${port.description}${udp?.mapping === undefined ? '' : ', mapped regions'}, CRC-32 by ${crc32}`,
     batched,
     trace,
     protection,
@@ -239,7 +239,7 @@ async function makeBatchedPort(
     io === 'shm'
       ? sharing.openShmPort({ ...batched, ...ring })
       : sharing.openShmPort({ ...batched, ...ring, borrows, offers: 'named' });
-  const mapping = isBare && options.mapRegions === true ? sharing.memoryMapping(false) : undefined;
+  const mapping = isBare && options.mapRegions !== false ? sharing.memoryMapping(false) : undefined;
   return { port, sharing: port, memoryDomain: sharing.memoryDomain(), mapping };
 }
 

@@ -285,6 +285,12 @@ export class QueuePair extends Resource {
     return this.#offer;
   }
 
+  /** The peer cannot map regions: others may have the slot. @internal */
+  withdrawMapping(): void {
+    if (this.#offer !== undefined) this.device.grants!.closeQueuePair(this.#offer.slot);
+    this.#offer = undefined;
+  }
+
   /** Works directly on mapped regions of the connected peer from now on; false: that is not possible. @internal */
   mapPeer(remoteQpn: number, offer: MappingOffer): boolean {
     const { grants } = this.device;
@@ -318,6 +324,7 @@ export class QueuePair extends Resource {
     if (state !== QPS_RESET) return;
     this.#remote = undefined;
     this.unmapPeer();
+    this.withdrawMapping();
     this.#directReleased = this.#directPosted;
     this.#settling = undefined;
     this.#forgetCompletions();
@@ -539,8 +546,7 @@ export class QueuePair extends Resource {
     this.#forgetCompletions();
     this.#recorder.closed();
     this.device.untrack(this);
-    if (this.#offer !== undefined) this.device.grants!.closeQueuePair(this.#offer.slot);
-    this.#offer = undefined;
+    this.withdrawMapping();
     for (const id of this.#memoryIds) this.device.link.detach(id);
     for (const memory of this.#rings) this.device.rings.give(memory);
   }

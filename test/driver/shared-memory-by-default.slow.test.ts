@@ -81,7 +81,7 @@ describe.skipIf(batchedUdpAvailable() !== undefined)("io: 'auto' (needs koffi on
     closing.push(device, plain);
     expect(mappedRings()).toBe(before);
     const [socket, crc] = plain.portDescription.split(', CRC');
-    expect(device.portDescription).toBe(`${socket}, shared memory where both ends can, CRC${crc}`);
+    expect(device.portDescription).toBe(`${socket}, shared memory where both ends can, mapped regions, CRC${crc}`);
     expect(device.attributes.receiveBudgetPackets).toBe(plain.attributes.receiveBudgetPackets);
   });
 });

@@ -43,7 +43,7 @@ export { END_SIGNALS, endingInTime, endingWithFigures, orInterrupted, untilInter
 export { type LatencyNs, LatencySamples } from './latency-samples.js';
 export { LiveLine } from './live-line.js';
 export { localAddressTowards } from './local-address.js';
-export { addNicOptions, type NicFlags, nicOptionsShape } from './nic-options.js';
+export { addNicOptions, type NicFlags, nicOf, nicOptionsShape } from './nic-options.js';
 export {
   addressOption,
   allowHostOption,
@@ -116,3 +116,4 @@ export { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally 
 export { addSecureOptions, isSecured, type SecureFlags, secureFlagsOf, secureOf } from './secure-options.js';
 export { addHttpTelemetryOption, estatsOf, noDeviceForHttp, type TelemetryFlags } from './telemetry-options.js';
 export { addRateControlOptions, type RateControlFlags, rateControlOf } from './transfer/rate-control.js';
+export { wireWords } from './wire-words.js';

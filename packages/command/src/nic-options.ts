@@ -11,9 +11,21 @@ export interface NicFlags {
   /** Where the NIC runs. */
   readonly engine: EngineName;
   readonly spin: boolean;
+  /** Peers of the same user may map regions. */
+  readonly mapRegions: boolean;
 }
 
-export const nicOptionsShape = { io: z.enum(PORT_IOS), engine: z.enum(ENGINES), spin: z.boolean() };
+export const nicOptionsShape = {
+  io: z.enum(PORT_IOS),
+  engine: z.enum(ENGINES),
+  spin: z.boolean(),
+  mapRegions: z.boolean(),
+};
+
+/** The options of `openDevice` that these flags are. */
+export function nicOf({ io, engine, spin, mapRegions }: NicFlags): NicFlags {
+  return { io, engine, spin, mapRegions };
+}
 
 /**
  * A thread for the NIC pays once both ends of a connection on this machine have a core for theirs
@@ -47,6 +59,7 @@ function addNicOptionsWith(command: Command, setDefault: (engine: Option) => Opt
         'auto',
       )
       .addOption(setDefault(engine.argParser(choiceOption(ENGINES))))
-      .option('--no-spin', 'worker engine: sleep at once, without polling first'),
+      .option('--no-spin', 'worker engine: sleep at once, without polling first')
+      .option('--no-map-regions', 'send packets to peers of the same user, instead of copies into their memory'),
   );
 }

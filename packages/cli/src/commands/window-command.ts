@@ -12,6 +12,7 @@ import {
   EXIT_VERIFICATION_FAILED,
   leftAligned,
   type NicFlags,
+  nicOf,
   type Output,
   optionWithDefault,
   printing,
@@ -77,7 +78,7 @@ Examples:
 }
 
 async function window(options: WindowOptions, output: Output): Promise<void> {
-  const { blocks, block, total, policy, growTo, io, engine, spin } = options;
+  const { blocks, block, total, policy, growTo } = options;
   if (growTo !== undefined && (growTo < blocks || policy === 'baseline')) {
     throw new RoceError(
       'ERR_ROCE_CONFLICT',
@@ -101,7 +102,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
       blocksMax: growTo ?? blocks,
       mas,
       matNs: options.mat,
-      nic: { io, engine, spin },
+      nic: nicOf(options),
     },
     { interrupted, onSent },
   ).finally(() => progress.stop());

@@ -12,13 +12,11 @@ let close = async (): Promise<void> => {};
 const service = {
   open: method(
     { sizeBytes: z.number().int(), flow: z.custom<FlowOptions>(), secure: z.custom<SecureFlags>(), ...nicOptionsShape },
-    async ({ sizeBytes, flow, secure, io, engine, spin }) => {
+    async ({ sizeBytes, flow, secure, ...nic }) => {
       const device = await openDevice({
         address: LOOPBACK,
         udpPort: 0,
-        io,
-        engine,
-        spin,
+        ...nic,
         ...(await secureOf(secure)),
       });
       const disks = [new MemoryDevice(sizeBytes)];

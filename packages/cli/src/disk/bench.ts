@@ -6,6 +6,7 @@ import {
   defineDocument,
   flowOf,
   measureInTurns,
+  nicOf,
   type Output,
   printRows,
   type RdmaOptions,
@@ -79,7 +80,7 @@ async function connectAll(
   opened: Opened,
   output: Output,
 ): Promise<Contender[]> {
-  const { io, engine, spin, size } = options;
+  const { size } = options;
   const flow = flowOf(options);
   const port =
     server === undefined
@@ -87,9 +88,7 @@ async function connectAll(
       : await server.call('open', {
           sizeBytes: size,
           flow,
-          io,
-          engine,
-          spin,
+          ...nicOf(options),
           secure: secureFlagsOf(options),
         });
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };

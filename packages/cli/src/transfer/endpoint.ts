@@ -11,6 +11,7 @@ import {
   hostOfWire,
   localAddressTowards,
   type NicFlags,
+  nicOf,
   type RecoveryFlags,
   recoveryOf,
   type SecureFlags,
@@ -189,9 +190,7 @@ export async function openEndpointDevice(
     }),
     ...(options.trace !== undefined && { trace: options.trace }),
     ...(await secureOf(options)),
-    io: options.io,
-    engine: options.engine,
-    spin: options.spin,
+    ...nicOf(options),
   });
   if (options.warmUp === undefined) return device;
   try {

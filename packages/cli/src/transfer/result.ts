@@ -1,4 +1,4 @@
-import { CommandFailure, EXIT_FAILED, type LatencyNs, type Output, rightAligned } from '@rocev2/command';
+import { CommandFailure, EXIT_FAILED, type LatencyNs, type Output, rightAligned, wireWords } from '@rocev2/command';
 import type { Agreement, TransportName } from 'rocev2/internal/cm';
 import type { RateControlName } from 'rocev2/internal/dcqcn';
 import { chooseIo } from 'rocev2/internal/driver';
@@ -148,8 +148,8 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
   output.line(RULE);
   output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
   output.line(` Port           : ${device.portDescription}`);
-  if (flows[0].agreement.sharesMemory)
-    output.line(' Wire           : memory that both processes share; UDP with --io mmsg');
+  const wire = wireWords(flows[0].agreement, plan.op !== 'send');
+  if (wire !== undefined) output.line(` Wire           : ${wire}`);
   output.line(
     `${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : ${plan.transport.toUpperCase()} over RoCEv2`,
   );

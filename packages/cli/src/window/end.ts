@@ -20,9 +20,9 @@ export async function openWindowEnd(
   channel: ControlChannel,
   blocksMax: number,
   exchange: typeof exchangeAsClient,
-  { io, engine, spin }: NicFlags,
+  nic: NicFlags,
 ): Promise<WindowEnd> {
-  const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
+  const device = await openDevice({ address: LOOPBACK, udpPort: 0, ...nic });
   const depths = windowQueueDepths(blocksMax);
   const sendCq = await device.createCq(2 * depths.maxSendWr);
   const recvCq = await device.createCq(2 * depths.maxRecvWr);

@@ -5,7 +5,7 @@ import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { addFaultsOption } from '../aliased-option.js';
 import { addExtensionOption } from '../extensions.js';
 import { addNetworkOptions } from '../help-format.js';
-import { addIoNicOptions, type NicFlags } from '../nic-options.js';
+import { addIoNicOptions, type NicFlags, nicOf } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 import { addSecureOptions, type SecureFlags, secureOf } from '../secure-options.js';
@@ -88,12 +88,10 @@ export async function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
   options: Pick<RdmaOptions, 'faults' | 'seed' | keyof NicFlags | keyof SecureFlags | keyof TelemetryFlags>,
 ): Promise<RdmaDevice> {
-  const { faults, seed, io, engine, spin } = options;
+  const { faults, seed } = options;
   return openDevice({
     ...at,
-    io,
-    engine,
-    spin,
+    ...nicOf(options),
     estats: estatsOf(options),
     ...(faults !== undefined && { loss: faults }),
     ...(seed !== undefined && { seed }),

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   localAddressTowards,
   type NicFlags,
+  nicOf,
   type Output,
   resolveHost,
   type SecureFlags,
@@ -46,11 +47,11 @@ export async function withCluster<T>(
   output: Output,
   work: (client: ExtentsClient, manager: string) => Promise<T>,
 ): Promise<T> {
-  const { manager, bind, transport, io, engine, spin } = options;
+  const { manager, bind, transport } = options;
   const secure = await secureOf(options);
   const { host, text } = await managerAddress(manager);
   const address = (bind ?? (await localAddressTowards(host))).text;
-  await using device = await openDevice({ address, udpPort: 0, io, engine, spin, ...secure });
+  await using device = await openDevice({ address, udpPort: 0, ...nicOf(options), ...secure });
   const open = () => openExtents({ device, manager: text, transport });
   await using client = await whenManaged(open, output, options.wait);
   return await work(client, text);

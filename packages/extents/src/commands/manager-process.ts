@@ -1,4 +1,4 @@
-import { method, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
+import { method, nicOf, nicOptionsShape, type SecureFlags, secureOf, serveParent } from '@rocev2/command';
 import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { z } from 'zod';
 import { CODE_NAMES, type ManagerServer, serveManager } from '../index.js';
@@ -26,8 +26,14 @@ const service = {
       transport: z.enum(EXTENT_TRANSPORTS),
       estats: z.boolean(),
     },
-    async ({ bind, folder, etcd, etcdAccess, code, estats, secure, io, engine, spin, ...rest }) => {
-      device = await openDevice({ address: bind, udpPort: 0, estats, io, engine, spin, ...(await secureOf(secure)) });
+    async ({ bind, folder, etcd, etcdAccess, code, estats, secure, io, engine, spin, mapRegions, ...rest }) => {
+      device = await openDevice({
+        address: bind,
+        udpPort: 0,
+        estats,
+        ...nicOf({ io, engine, spin, mapRegions }),
+        ...(await secureOf(secure)),
+      });
       manager = await serveManager({
         device,
         ...rest,

@@ -4,6 +4,7 @@ import {
   estatsOf,
   localAddressTowards,
   type NicFlags,
+  nicOf,
   type Output,
   orInterrupted,
   type SecureFlags,
@@ -93,8 +94,7 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 /** What every program of a cluster opens its device with. */
 async function nicOptions(options: NicFlags & SecureFlags & TelemetryFlags) {
-  const { io, engine, spin } = options;
-  return { udpPort: 0, io, engine, spin, estats: estatsOf(options), ...(await secureOf(options)) };
+  return { udpPort: 0, ...nicOf(options), estats: estatsOf(options), ...(await secureOf(options)) };
 }
 
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {

@@ -6,6 +6,7 @@ import {
   defineDocument,
   EXIT_INTERRUPTED,
   type NicFlags,
+  nicOf,
   type Output,
   orInterrupted,
   type SecureFlags,
@@ -114,12 +115,9 @@ async function startAll(
     extentSize: extentBytes,
     transport,
     estats = false,
-    io,
-    engine,
-    spin,
     managers: count = 1,
   } = options;
-  const common = { bind: bind.text, transport, estats, io, engine, spin, secure: secureFlagsOf(options) };
+  const common = { bind: bind.text, transport, estats, ...nicOf(options), secure: secureFlagsOf(options) };
   const keepDeletedMs = Math.ceil(keepDeleted / NS_PER_MS);
   const managers: string[] = [];
   for (let k = 0; k < count; k++) {

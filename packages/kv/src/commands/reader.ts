@@ -1,4 +1,4 @@
-import { localAddressTowards, type NicFlags, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
+import { localAddressTowards, type NicFlags, nicOf, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
 import { parseHost } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
@@ -13,18 +13,17 @@ export type Reader = KvClient<Uint8Array> | KvShards<Uint8Array>;
 
 export async function withReader<T>(
   host: string,
-  { port, bind, io, engine, spin, ...rest }: KvReaderOptions,
+  options: KvReaderOptions,
   work: (kv: Reader) => Promise<T>,
 ): Promise<T> {
+  const { port, bind } = options;
   const owners = await Promise.all(host.split(',').map((text) => ownerOf(text.trim(), port)));
   const address = bind ?? (await localAddressTowards(IpAddress.parse(owners[0].host)));
   await using device = await openDevice({
     address: address.text,
     udpPort: 0,
-    io,
-    engine,
-    spin,
-    ...(await secureOf(rest)),
+    ...nicOf(options),
+    ...(await secureOf(options)),
   });
   await using kv =
     owners.length === 1 ? await openKv({ device, ...owners[0] }) : await openKvShards({ device, owners });

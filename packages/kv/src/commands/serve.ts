@@ -2,6 +2,7 @@ import {
   defineDocument,
   estatsOf,
   type NicFlags,
+  nicOf,
   type Output,
   type SecureFlags,
   secureOf,
@@ -41,7 +42,7 @@ export interface KvServeResult extends KvCounters {
 }
 
 export async function runKvServe(options: KvServeOptions, output: Output): Promise<void> {
-  const { port, bind, memory, entries, valueMax, eviction, snapshot: file, every, io, engine, spin } = options;
+  const { port, bind, memory, entries, valueMax, eviction, snapshot: file, every } = options;
   if (file !== undefined) output.io.allowAfterInterruption?.(LAST_SNAPSHOT_MS);
   const snapshot =
     file === undefined ? {} : { snapshot: { file, everyMs: Math.max(1, Math.round(every / NS_PER_MS)) } };
@@ -49,9 +50,7 @@ export async function runKvServe(options: KvServeOptions, output: Output): Promi
     address: bind.text,
     udpPort: 0,
     estats: estatsOf(options),
-    io,
-    engine,
-    spin,
+    ...nicOf(options),
     ...(await secureOf(options)),
   });
   const sizes = { bytes: memory, entries, valueBytesMax: valueMax };

@@ -7,6 +7,7 @@ import {
   EXIT_INTERRUPTED,
   measureInTurns,
   type NicFlags,
+  nicOf,
   type Output,
   printRows,
   resolveHost,
@@ -62,8 +63,7 @@ async function connectAll(name: string, options: NvmeBenchOptions, opened: Async
       contenders.push({ transport, disk, cpuNs });
       continue;
     }
-    const { io, engine, spin } = options;
-    const device = await openHostDevice(address, bind, { io, engine, spin });
+    const device = await openHostDevice(address, bind, nicOf(options));
     opened.push({ [Symbol.asyncDispose]: () => device.close() });
     const disk = await openNvme({ ...common, device }).catch(failToConnect);
     opened.push(disk);

@@ -4,6 +4,7 @@ import {
   type FrameFlags,
   frameDeviceOptions,
   type NicFlags,
+  nicOf,
   type Output,
   type RecoveryFlags,
   recoveryOf,
@@ -30,10 +31,10 @@ export interface ConformServeResult extends ConformServeCounts {
 }
 
 export async function runConformServe(options: ConformServeOptions, output: Output): Promise<void> {
-  const { bind, port, io, engine, spin } = options;
+  const { bind, port } = options;
   const recovery = recoveryOf(options);
   const wire = await frameDeviceOptions(options);
-  await using device = await openDevice({ address: bind.text, io, engine, spin, ...wire });
+  await using device = await openDevice({ address: bind.text, ...nicOf(options), ...wire });
   await using cm = await ConnectionManager.open(device);
   const service = await ConformService.create(device, recovery);
   output.note(`RDMA by ${device.portDescription}`);
