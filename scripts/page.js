@@ -1,6 +1,6 @@
 // `npm run page [FOLDER]`: the page of packages/page, by default in build/page.
 //
-// - `index.html`: the page, in one file that also works from file://; the program of its worker is inside its own.
+// - `index.html`: the page in one file, which also works from file:// because it contains the program of its worker.
 // - `rocev2-lab.js`: the element `<rocev2-lab scene="livelock">`, which shows the page in others.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { browserModules, nodeModulesIn } from './browser-modules.js';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const VIEW = 'packages/page/src/view';
 
-async function programOf(entry, define = {}) {
+async function programOf(entry) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: [entry],
@@ -24,7 +24,6 @@ async function programOf(entry, define = {}) {
     target: 'es2022',
     conditions: ['@rocev2/source'],
     plugins: [browserModules],
-    define,
     metafile: true,
     write: false,
     logLevel: 'error', // Modules that are left out use import.meta.
@@ -34,9 +33,16 @@ async function programOf(entry, define = {}) {
   return outputFiles[0].text;
 }
 
+/** Text for `<script>`, which ends at the first end tag. */
+function inScript(text) {
+  return text.replaceAll('</script', '<\\/script');
+}
+
 /** Writes the page into a folder, and returns the size of `index.html` when compressed. */
 export async function buildPage(folder) {
-  const [program, labElement] = await Promise.all([programOf(`${VIEW}/main.ts`), programOf(`${VIEW}/lab-element.ts`)]);
+  const [program, worker, labElement] = await Promise.all(
+    ['main', 'worker', 'lab-element'].map((name) => programOf(`${VIEW}/${name}.ts`)),
+  );
   const styles = ['node_modules/uplot/dist/uPlot.min.css', 'packages/dashboard/src/page/style.css', `${VIEW}/page.css`];
   const html = `<!doctype html>
 <html lang="en">
@@ -49,7 +55,8 @@ export async function buildPage(folder) {
 </head>
 <body>
 <noscript>This page simulates networks and needs JavaScript.</noscript>
-<script>${program.replaceAll('</script', '<\\/script')}</script>
+<script type="text/plain" id="worker-program">${inScript(worker)}</script>
+<script>${inScript(program)}</script>
 </body>
 </html>
 `;
