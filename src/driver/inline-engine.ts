@@ -4,7 +4,6 @@ import type { Protection } from '../memory/ring/protection.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
 import { EventLoopPoller } from './event-loop-poller.js';
-import { PACING_CATCH_UP_NS } from './nic-poller.js';
 import type { OpenPort } from './open-port.js';
 import { populate } from './populate.js';
 import { nowNs, SYSTEM_CLOCK } from './system-clock.js';
@@ -14,7 +13,7 @@ export class InlineEngine extends Engine {
   readonly #poller: EventLoopPoller;
 
   constructor(opened: OpenPort, random: RandomSource) {
-    super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
+    super(opened.port, random, opened.tuning);
     this.#opened = opened;
     this.#poller = new EventLoopPoller(this.nic, opened.port, undefined, opened.batched);
     opened.countInto(this.counters);

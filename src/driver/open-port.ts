@@ -7,7 +7,9 @@ import { openUdpPort } from '../dgram-ext/udp-port.js';
 import type { MemoryMapping } from '../memory/mapped/memory-mapping.js';
 import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
 import type { ProtectionMode } from '../memory/ring/protection.js';
+import type { NicTuning } from '../nic/nic.js';
 import { IpAddress } from '../packet/address.js';
+import { prioritiesOfDscps } from '../packet/dscp-priority.js';
 import { PSP_OVERHEAD_BYTES } from '../packet/psp.js';
 import type { PcapngFile } from '../port/capture/pcapng-file.js';
 import type { TraceFile } from '../port/capture/trace-file.js';
@@ -20,6 +22,7 @@ import { FRAME_PORTS } from './frame-port-loader.js';
 import { HostNetworkInfo } from './host-network-info.js';
 import { INSTRUMENTS, type Instruments } from './instruments-loader.js';
 import { refuseForeignRuntime } from './js-runtime.js';
+import { PACING_CATCH_UP_NS } from './nic-poller.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { SECURE_PORTS } from './secure-loader.js';
 import { SHARED_MEMORY_PORTS, type SharedMemoryPorts } from './shm-loader.js';
@@ -46,6 +49,11 @@ export interface PortOptions {
         readonly mtuBytes?: number | undefined;
         /** Its speed, default 10 Gb/s: needed where the switch sends pause frames, which count bit times. */
         readonly rateBps?: number | undefined;
+        /**
+         * Priorities of single DSCPs, 0 to 7, as the switch has them (`classification.dscpToPriority`), so that its
+         * pauses stop the right packets. Default: the upper three bits of a DSCP.
+         */
+        readonly dscpToPriority?: Readonly<Record<number, number>> | undefined;
       }
     | undefined;
   /** `off`: never use koffi, neither for socket options nor for ciphers; then `io` is dgram. Default `auto`. */
@@ -86,6 +94,7 @@ export interface OpenPort {
   readonly batched: BatchedUdpPort | undefined;
   readonly trace: TracePort | undefined;
   readonly protection: SecurePort | undefined;
+  readonly tuning: NicTuning;
   /** Counts what it drops and protects here from now on. */
   countInto(counters: Float64Array): void;
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
@@ -158,6 +167,7 @@ export async function openPort(
     batched,
     trace,
     protection,
+    tuning: tuningOf(options),
     countInto: (shared) => {
       counters = shared;
       protection?.countInto(shared);
@@ -175,6 +185,13 @@ export async function openPort(
       await closeFiles();
     },
   };
+}
+
+function tuningOf({ frame }: PortOptions): NicTuning {
+  const tuning = { pacingCatchUpNs: PACING_CATCH_UP_NS };
+  if (frame?.dscpToPriority === undefined) return tuning;
+  const priorities = prioritiesOfDscps(frame.dscpToPriority);
+  return { ...tuning, priorityOfDscp: (dscp) => priorities[dscp] };
 }
 
 async function createTrace(

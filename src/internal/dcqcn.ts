@@ -4,7 +4,6 @@
 
 export { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
 export {
-  needsEcho,
   type RateControlName,
   type RateControlOptions,
   rateControlNames,

@@ -19,6 +19,7 @@ export {
   syndromeKind,
 } from '../packet/aeth.js';
 export { addWords, finishChecksum } from '../packet/checksum.js';
+export { prioritiesOfDscps } from '../packet/dscp-priority.js';
 export { ECN_CE, ECN_NOT_ECT, readEcn, writeCe, writeTrafficClass } from '../packet/ecn.js';
 export {
   ETHERNET_BYTES,

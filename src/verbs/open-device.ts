@@ -1,6 +1,7 @@
 import {
   checkBoolean,
   checkKind,
+  checkObject,
   checkOptions,
   checkText,
   checkWhole,
@@ -18,6 +19,7 @@ import { SECURE_PORTS } from '../driver/secure-loader.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import type { EngineLink } from '../memory/ring/engine-link.js';
+import { prioritiesOfDscps } from '../packet/dscp-priority.js';
 import { RdmaDevice } from './device.js';
 import type { EstatsOptions } from './device-telemetry.js';
 import { DeviceSecurity, type SecureOptions } from './security.js';
@@ -89,6 +91,7 @@ const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
   remote: true,
   mtuBytes: true,
   rateBps: true,
+  dscpToPriority: true,
 };
 
 /**
@@ -151,6 +154,10 @@ function checkPortOptions({ udpPort, frame, native, mapRegions, loss, seed, pcap
   checkText('frame.local', frame.local);
   checkText('frame.remote', frame.remote);
   ifGiven(frame.mtuBytes, (value) => checkWhole('frame.mtuBytes', value, FRAME_MTU_MIN, UDP_PORT_MAX));
+  ifGiven(frame.dscpToPriority, (value) => {
+    checkObject('frame.dscpToPriority', value, 'an object of DSCPs and priorities: {26: 3}');
+    prioritiesOfDscps(value);
+  });
   ifGiven(frame.rateBps, (value) => {
     if (!(Number.isFinite(value) && value > 0)) {
       const hint = 'it must be bits per second above 0';

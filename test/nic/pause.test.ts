@@ -1,6 +1,7 @@
 /** Priority-based flow control at the NIC: a paused priority sends nothing, the others go on. */
 
 import { describe, expect, it } from 'vitest';
+import { prioritiesOfDscps } from '../../src/packet/dscp-priority.js';
 import { ECN_CE } from '../../src/port/datagram.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
@@ -26,6 +27,17 @@ describe('a paused priority', () => {
     send(nic);
     expect(nic.advance(10 * US - 1)).toEqual([]);
     expect(nic.advance(1)).toMatchObject([{ name: 'SEND_ONLY', timeNs: 10 * US, dscp: 26 }]);
+  });
+
+  it('is the one to which the NIC maps the DSCP of the packets', async () => {
+    const priorities = prioritiesOfDscps({ 26: 5 });
+    const nic = await LoneNic.create({ attr: LOSSLESS, tuning: { priorityOfDscp: (dscp) => priorities[dscp] } });
+    pause(nic, 3, 10);
+    send(nic);
+    expect(names(nic.take())).toEqual(['SEND_ONLY']);
+    pause(nic, 5, 10);
+    send(nic);
+    expect(nic.advance(US)).toEqual([]);
   });
 
   it('goes on at once when the pause is lifted', async () => {

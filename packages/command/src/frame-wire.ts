@@ -1,7 +1,8 @@
 import { Option } from 'commander';
-import { formatHostPort, parseRateBps } from 'rocev2/internal/core';
+import { formatHostPort, parseRateBps, RoceError } from 'rocev2/internal/core';
 import { parseUdpEndpoint, type UdpEndpoint } from 'rocev2/internal/dgram-ext';
 import type { PortOptions } from 'rocev2/internal/driver';
+import { prioritiesOfDscps } from 'rocev2/internal/packet';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
 import { countOption, portOption, textOption } from './options.js';
@@ -9,6 +10,8 @@ import { countOption, portOption, textOption } from './options.js';
 export interface FrameWire {
   readonly remote: UdpEndpoint;
   readonly rateBps: number | undefined;
+  /** Priorities of single DSCPs. */
+  readonly dscpToPriority: Readonly<Record<number, number>> | undefined;
 }
 
 export interface FrameFlags {
@@ -19,15 +22,34 @@ export interface FrameFlags {
   readonly linkMtu?: number;
 }
 
-/** Reads `HOST:PORT[,RATE]`. */
+/** Reads `HOST:PORT[,RATE][,DSCP=PRIORITY...]`. */
 const parseFrame = textOption((text): FrameWire => {
-  const [, remote, rate] = /^([^,]*)(?:,(.*))?$/.exec(text)!;
-  return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
+  const [remote, ...others] = text.split(',');
+  const pairs = others.filter((part) => part.includes('='));
+  const [rate, ...rest] = others.filter((part) => !part.includes('='));
+  if (rest.length > 0) {
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' has two rates`, 'write for example 127.0.0.1:5001,1Gbps,26=3');
+  }
+  const dscpToPriority = Object.fromEntries(pairs.map(priorityOf));
+  prioritiesOfDscps(dscpToPriority);
+  return {
+    remote: parseUdpEndpoint(remote),
+    rateBps: rate === undefined ? undefined : parseRateBps(rate),
+    dscpToPriority: pairs.length === 0 ? undefined : dscpToPriority,
+  };
 });
 
+function priorityOf(text: string): [dscp: number, priority: number] {
+  const [, dscp, priority] = /^(\d+)=(\d+)$/.exec(text) ?? [];
+  if (dscp !== undefined) return [Number(dscp), Number(priority)];
+  throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a priority of a DSCP`, 'write for example 26=3');
+}
+
 /** The option `--frame`: connects the endpoint to a switch. */
-export function frameOption(description = 'connect to this port of a rocev2 switch or a QEMU guest'): Option {
-  return new Option('--frame <host:port[,rate]>', description).argParser(parseFrame);
+export function frameOption(
+  description = 'connect to this port of a rocev2 switch or a QEMU guest; DSCP=PRIORITY: as the switch maps it',
+): Option {
+  return new Option('--frame <host:port[,rate][,dscp=priority]>', description).argParser(parseFrame);
 }
 
 /** The option `--frame-port`: the UDP port of this end of the wire. */
@@ -54,12 +76,13 @@ export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOp
   if (bind === undefined) {
     throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint at the switch');
   }
-  const { remote, rateBps } = frame;
+  const { remote, rateBps, dscpToPriority } = frame;
   return {
     frame: {
       local: formatHostPort(await hostOfWire(frame), framePort),
       remote: formatHostPort(remote.host.text, remote.port),
       ...(rateBps !== undefined && { rateBps }),
+      ...(dscpToPriority !== undefined && { dscpToPriority }),
       ...(linkMtu !== undefined && { mtuBytes: linkMtu }),
     },
   };

@@ -20,7 +20,6 @@ import { FRAME_PORTS } from '../frame-port-loader.js';
 import * as framePorts from '../frame-ports.js';
 import * as instruments from '../instrument-parts.js';
 import { INSTRUMENTS } from '../instruments-loader.js';
-import { PACING_CATCH_UP_NS } from '../nic-poller.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { SECURE_PORTS } from '../secure-loader.js';
 import * as securePorts from '../secure-ports.js';
@@ -69,7 +68,7 @@ function run(opened: OpenPort): void {
       const shared = memory.get(id);
       return shared === undefined ? undefined : copyableView(shared);
     },
-    tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
+    tuning: opened.tuning,
     onEvent: () => interrupts.raise(),
   });
   opened.countInto(counters);

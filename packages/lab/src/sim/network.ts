@@ -2,7 +2,7 @@
 
 import { RoceError, type SeededRandom } from 'rocev2/internal/core';
 import type { FaultPlan } from 'rocev2/internal/faults';
-import { prioritiesOfDscps } from '../switch/frame-classifier.js';
+import { prioritiesOf } from '../switch/frame-classifier.js';
 import type { FrameStorage } from '../switch/frame-pool.js';
 import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
@@ -57,7 +57,7 @@ export class Network {
     this.storage = storage;
     const cables = buildCables(options, logicalProcess, storage);
     // Hosts sort their packets as the switches do; otherwise a pause would stop others than those that fill the queue.
-    const priorities = prioritiesOfDscps(options.switchConfig.classification ?? {});
+    const priorities = prioritiesOf(options.switchConfig.classification ?? {});
     this.cables = cables;
     this.stations = new Map(
       topology.hosts.map((name, index) => {

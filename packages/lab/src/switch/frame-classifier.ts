@@ -1,6 +1,6 @@
 /** It works on the first bytes alone and on any bytes: what it does not understand has priority 0 and no IP header. */
 
-import { RoceError, readU16, readU32 } from 'rocev2/internal/core';
+import { readU16, readU32 } from 'rocev2/internal/core';
 import {
   ETHERNET_BYTES,
   ETHERTYPE_IPV4,
@@ -10,29 +10,18 @@ import {
   IPV4_BYTES,
   IPV6_BYTES,
   IPV6_SOURCE_OFFSET,
-  PRIORITIES,
+  prioritiesOfDscps,
   VLAN_TAG_BYTES,
 } from 'rocev2/internal/packet';
 import type { ClassificationConfig } from './switch-config.js';
 
-const DSCPS = 64;
 const IP_PROTOCOL_TCP = 6;
 const PORTS_BYTES = 4;
 
 /** The priority of each DSCP; of all 0 where only the 802.1Q tag counts. */
-export function prioritiesOfDscps({ trust, dscpToPriority = {} }: ClassificationConfig): Uint8Array {
-  const priorities = Uint8Array.from({ length: DSCPS }, (_, dscp) => (trust === 'pcp' ? 0 : dscp >> 3));
-  for (const [dscp, priority] of Object.entries(dscpToPriority)) {
-    if (!(Number(dscp) in priorities) || !Number.isInteger(priority) || priority < 0 || priority >= PRIORITIES) {
-      throw new RoceError(
-        'ERR_ROCE_OUT_OF_RANGE',
-        `DSCP ${dscp} cannot go to priority ${priority}`,
-        'DSCPs are 0 to 63, priorities 0 to 7',
-      );
-    }
-    if (trust !== 'pcp') priorities[Number(dscp)] = priority;
-  }
-  return priorities;
+export function prioritiesOf({ trust, dscpToPriority }: ClassificationConfig): Uint8Array {
+  const priorities = prioritiesOfDscps(dscpToPriority);
+  return trust === 'pcp' ? priorities.fill(0) : priorities;
 }
 
 export class FrameClassifier {
@@ -43,7 +32,7 @@ export class FrameClassifier {
 
   constructor(config: ClassificationConfig) {
     this.#trustDscp = config.trust !== 'pcp';
-    this.#priorityOfDscp = prioritiesOfDscps(config);
+    this.#priorityOfDscp = prioritiesOf(config);
   }
 
   read(bytes: Uint8Array, offset: number, length: number): void {

@@ -1,5 +1,5 @@
+import { createRateControl, type RateControlOptions, rateControlSettings } from 'rocev2/congestion';
 import { RoceError } from 'rocev2/internal/core';
-import { needsEcho } from 'rocev2/internal/dcqcn';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import { createSender, recoverySettings } from 'rocev2/internal/retransmit';
 import type { Scenario, Workload } from './schema.js';
@@ -29,7 +29,11 @@ export function virtualPayloadOf(scenario: Scenario, watchers: Watchers): { hasT
     );
   }
   const controls = [scenario.nic.cc, ...scenario.flows.flatMap(controlsOf)];
-  return { hasTrailers: controls.some(needsEcho) || createSender(recoverySettings(scenario.nic.recovery)).wantsEcho };
+  return { hasTrailers: controls.some(hasTrailer) || createSender(recoverySettings(scenario.nic.recovery)).wantsEcho };
+}
+
+function hasTrailer(options: RateControlOptions): boolean {
+  return createRateControl(rateControlSettings(options)).intKind > 0;
 }
 
 function controlsOf(workload: Workload) {

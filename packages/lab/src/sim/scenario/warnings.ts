@@ -4,7 +4,7 @@ import { createRateControl } from 'rocev2/congestion';
 import { formatRate } from 'rocev2/internal/core';
 import { type RateControlOptions, rateControlSettings } from 'rocev2/internal/dcqcn';
 import { INT_DATA_DIGEST, INT_DATA_HOPS } from 'rocev2/internal/packet';
-import { prioritiesOfDscps } from '../../switch/frame-classifier.js';
+import { prioritiesOf } from '../../switch/frame-classifier.js';
 import type { Topology } from '../topology.js';
 import type { Scenario } from './schema.js';
 
@@ -19,7 +19,7 @@ export function warningsOf(scenario: Scenario, { hosts, links }: Topology): stri
   const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
   const controls = new Map(controlsOf(scenario).map((control) => [JSON.stringify(control), control]));
   const warnings = new Set<string>();
-  const priority = prioritiesOfDscps(config.classification ?? {})[nic.dscp];
+  const priority = prioritiesOf(config.classification ?? {})[nic.dscp];
   const isMarked =
     (config.ecn?.priorities ?? MARKED_PRIORITIES).includes(priority) &&
     (config.ecn !== undefined || Object.values(config.portConfig ?? {}).some((port) => port.ecn));
