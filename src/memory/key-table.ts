@@ -97,9 +97,15 @@ export class KeyTable {
   }
 
   /** Registers bytes at an address. Throws ERR_ROCE_CONFLICT when the access flags contradict each other. */
-  register(pd: number, bytes: Uint8Array, baseHigh: number, baseLow: number, access: number): NicMemoryRegion {
+  register(
+    pd: number,
+    bytes: Uint8Array,
+    baseHigh: number,
+    baseLow: number,
+    access: number,
+    key = this.#newKey(),
+  ): NicMemoryRegion {
     checkAccessFlags(access);
-    const key = this.#newKey();
     const region = new NicMemoryRegion(key >>> 8, pd, key, bytes, false);
     region.valid = true;
     region.access = access;
@@ -119,8 +125,9 @@ export class KeyTable {
     baseHigh: number,
     baseLow: number,
     access: number,
+    key?: number,
   ): NicMemoryRegion {
-    const region = this.register(pd, NO_BYTES, baseHigh, baseLow, access);
+    const region = this.register(pd, NO_BYTES, baseHigh, baseLow, access, key);
     region.foreign = memory;
     region.foreignAddress = address;
     region.lengthBytes = lengthBytes;
@@ -155,6 +162,28 @@ export class KeyTable {
     }
     entry.valid = false;
     this.#entries.delete(handle);
+  }
+
+  /**
+   * Replaces a region by one that `register` makes with its key; accesses in progress to the old one fail. Throws what
+   * {@link deregister} and `register` throw; nothing has changed then.
+   */
+  reregister(handle: number, register: (key: number) => NicMemoryRegion): NicMemoryRegion {
+    const old = this.#entries.get(handle);
+    if (old?.kind === 'MR' && old.fastRegister) {
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a fast-register region is registered by work requests');
+    }
+    this.deregister(handle);
+    const { key, generation } = old as NicMemoryRegion;
+    try {
+      const region = register(key);
+      region.generation = generation + 1;
+      return region;
+    } catch (error) {
+      (old as NicMemoryRegion).valid = true;
+      this.#entries.set(handle, old!);
+      throw error;
+    }
   }
 
   /** Unbinds and removes the window. Throws ERR_ROCE_NOT_FOUND for an unknown handle. */

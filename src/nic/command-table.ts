@@ -6,6 +6,7 @@
 import { RoceError } from '../core/errors.js';
 import type { ForeignMemory } from '../memory/foreign-memory.js';
 import type { KeyTable } from '../memory/key-table.js';
+import type { NicMemoryRegion } from '../memory/keyed-range.js';
 import { checkAttributes } from '../memory/ring/attribute-ranges.js';
 import {
   type CommandArgs,
@@ -120,17 +121,13 @@ export class CommandTable {
       this.#pds.remove(pd);
       return {};
     },
-    regMr: ({ pd, memory, offsetBytes, lengthBytes, iova, access }) => {
-      this.#pds.get(pd);
-      const { keys, foreignMemory } = this.#environment;
-      const high = Number(iova >> 32n);
-      const low = Number(iova & 0xffffffffn);
-      const foreign = foreignMemory(memory);
-      const region =
-        foreign === undefined
-          ? keys.register(pd, this.#attached(memory, offsetBytes, lengthBytes), high, low, access)
-          : keys.registerForeign(pd, { memory: foreign, address: offsetBytes, lengthBytes }, high, low, access);
-      return { mr: region.handle, lkey: region.key, rkey: region.key };
+    regMr: (region) => {
+      const { handle, key } = this.#register(region);
+      return { mr: handle, lkey: key, rkey: key };
+    },
+    reregMr: ({ mr, ...region }) => {
+      this.#environment.keys.reregister(mr, (key) => this.#register(region, key));
+      return {};
     },
     allocFastRegMr: ({ pd, memory, offsetBytes, lengthBytes }) => {
       this.#pds.get(pd);
@@ -246,6 +243,20 @@ export class CommandTable {
     const memory = this.#environment.memory(id);
     if (memory === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', 'the NIC cannot reach this memory');
     return memory;
+  }
+
+  #register(
+    { pd, memory, offsetBytes, lengthBytes, iova, access }: CommandArgs<'regMr'>,
+    key?: number,
+  ): NicMemoryRegion {
+    this.#pds.get(pd);
+    const { keys, foreignMemory } = this.#environment;
+    const high = Number(iova >> 32n);
+    const low = Number(iova & 0xffffffffn);
+    const foreign = foreignMemory(memory);
+    return foreign === undefined
+      ? keys.register(pd, this.#attached(memory, offsetBytes, lengthBytes), high, low, access, key)
+      : keys.registerForeign(pd, { memory: foreign, address: offsetBytes, lengthBytes }, high, low, access, key);
   }
 
   #attached(id: number, offsetBytes: number, lengthBytes: number): Uint8Array {

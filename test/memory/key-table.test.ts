@@ -152,6 +152,31 @@ describe('keys', () => {
   });
 });
 
+describe('a region that is registered again', () => {
+  it('keeps its key, has the new range, domain and access, and ends what was resolved before', () => {
+    const keys = table();
+    const { key, handle } = register(keys, 0n, 64);
+    expect(access(keys, key, 0n, 1)).toBe(MEMORY_OK);
+    const next = keys.reregister(handle, (same) => {
+      return keys.register(PD + 1, new Uint8Array(8), 0, 0x1000, Access.LOCAL_WRITE, same);
+    });
+    expect([next.key, next.handle]).toEqual([key, handle]);
+    expect(range.stillValid).toBe(false);
+    expect(access(keys, key, 0x1000n, 8, Access.LOCAL_WRITE, PD + 1)).toBe(MEMORY_OK);
+    expect(access(keys, key, 0x1000n, 8, Access.REMOTE_WRITE, PD + 1)).toBe(MEMORY_NO_ACCESS);
+    expect(access(keys, key, 0n, 1, 0, PD + 1)).toBe(MEMORY_OUT_OF_RANGE);
+    expect(access(keys, key, 0x1000n, 1)).toBe(MEMORY_WRONG_PD);
+  });
+
+  it('is as before if the new access is refused', () => {
+    const keys = table();
+    const { key, handle } = register(keys, 0n, 64);
+    const refused = () => keys.register(PD, new Uint8Array(8), 0, 0, Access.REMOTE_WRITE, key);
+    expect(() => keys.reregister(handle, refused)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_CONFLICT' }));
+    expect(access(keys, key, 0n, 64)).toBe(MEMORY_OK);
+  });
+});
+
 describe('access flags', () => {
   const FLAGS = [Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC];
   const SETS = Array.from({ length: 16 }, (_, n) =>

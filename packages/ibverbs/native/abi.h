@@ -20,7 +20,7 @@ enum {
 };
 enum { SEND_FENCE = 1, SEND_SIGNALED = 2, SEND_SOLICITED = 4, SEND_INLINE = 8 };
 enum { ACCESS_LOCAL_WRITE = 1, ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8,
-  ACCESS_MW_BIND = 16, ACCESS_ZERO_BASED = 32, ACCESS_OPTIONAL = 0x3ff00000 };
+  ACCESS_MW_BIND = 16, ACCESS_ZERO_BASED = 32, ACCESS_ON_DEMAND = 64, ACCESS_OPTIONAL = 0x3ff00000 };
 enum { EVENT_CQ_ERR, EVENT_QP_FATAL, EVENT_QP_REQ_ERR, EVENT_QP_ACCESS_ERR, EVENT_COMM_EST, EVENT_SQ_DRAINED,
   EVENT_PATH_MIG, EVENT_PATH_MIG_ERR, EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR, EVENT_LID_CHANGE,
   EVENT_PKEY_CHANGE, EVENT_SM_CHANGE, EVENT_SRQ_ERR, EVENT_SRQ_LIMIT_REACHED, EVENT_QP_LAST_WQE_REACHED };
@@ -30,10 +30,15 @@ enum {
   QP_RNR_RETRY = 1 << 11, QP_RQ_PSN = 1 << 12, QP_MAX_QP_RD_ATOMIC = 1 << 13, QP_MIN_RNR_TIMER = 1 << 15,
   QP_SQ_PSN = 1 << 16, QP_MAX_DEST_RD_ATOMIC = 1 << 17, QP_CAP = 1 << 19, QP_DEST_QPN = 1 << 20
 };
-enum { QP_INIT_ATTR_PD = 1, QP_INIT_ATTR_SEND_OPS_FLAGS = 1 << 6 };
+enum { QP_INIT_ATTR_PD = 1, QP_INIT_ATTR_CREATE_FLAGS = 1 << 2, QP_INIT_ATTR_SEND_OPS_FLAGS = 1 << 6 };
+enum { REREG_TRANSLATION = 1, REREG_PD = 2, REREG_ACCESS = 4, REREG_ERR_INPUT = -1, REREG_ERR_CMD = -4 };
 enum { SRQ_MAX_WR = 1, SRQ_LIMIT = 2 };
 
 struct ibv_context;
+struct ibv_td;
+struct ibv_td_init_attr;
+struct ibv_parent_domain_init_attr;
+struct ibv_sge;
 struct ibv_pd;
 struct ibv_qp;
 struct ibv_cq;
@@ -90,7 +95,12 @@ struct ibv_context {
 // Ends with the context and grows at its beginning, so a member that an older program does not know is before all others.
 struct verbs_context {
   int (*query_port)(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
-  void *unused_first[23];
+  int (*advise_mr)(struct ibv_pd *, int, uint32_t, struct ibv_sge *, uint32_t);
+  void *unused_first[12];
+  struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *, struct ibv_parent_domain_init_attr *);
+  int (*dealloc_td)(struct ibv_td *);
+  struct ibv_td *(*alloc_td)(struct ibv_context *, struct ibv_td_init_attr *);
+  void *unused_second[7];
   int (*query_rt_values)(struct ibv_context *, void *);
   struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
   void *priv;
@@ -120,11 +130,15 @@ struct ibv_device_attr {
   uint8_t local_ca_ack_delay, phys_port_cnt;
 };
 
-// What follows the plain attributes, all zero but the last: no optional feature.
+// What follows the plain attributes: of the optional features there is on-demand paging.
 struct ibv_device_attr_ex {
   struct ibv_device_attr orig_attr;
   uint32_t comp_mask;
-  uint8_t features[156];
+  struct {
+    uint64_t general_caps;
+    uint32_t rc_odp_caps, uc_odp_caps, ud_odp_caps;
+  } odp_caps;
+  uint8_t features[128];
   uint32_t xrc_odp_caps, phys_port_cnt_ex;
 };
 
@@ -145,6 +159,21 @@ struct ibv_gid_entry {
 struct ibv_pd {
   struct ibv_context *context;
   uint32_t handle;
+};
+
+struct ibv_td {
+  struct ibv_context *context;
+};
+
+struct ibv_td_init_attr {
+  uint32_t comp_mask;
+};
+
+struct ibv_parent_domain_init_attr {
+  struct ibv_pd *pd;
+  struct ibv_td *td;
+  uint32_t comp_mask;
+  void *alloc, *free, *pd_context;
 };
 
 struct ibv_mr {

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 static const char FIRMWARE[] = "rocev2";
+enum { VENDOR_ID = 0xffffff }; // as the software NICs of Linux
+enum { ODP_SUPPORT = 1, ODP_ALL = 63, ODP_SEND_RECV = 3, ODP_SEND_RECV_WRITE = 7 };
 static const int MTU_CODES[] = {0, 256, 512, 1024, 2048, 4096};
 
 EXPORT struct ibv_device **ibv_get_device_list(int *count) {
@@ -46,7 +48,7 @@ static int mtu_code(uint32_t bytes) {
 static void describe(struct ibv_context *context, struct ibv_device_attr *attr) {
   *attr = (struct ibv_device_attr){
     .node_guid = guid_of(device_of(context)), .sys_image_guid = guid_of(device_of(context)),
-    .max_mr_size = 1ull << 46, .page_size_cap = 0xfffffffffffff000, .max_qp = CONTEXT_QPS_MAX,
+    .max_mr_size = 1ull << 46, .vendor_id = VENDOR_ID, .page_size_cap = 0xfffffffffffff000, .max_qp = CONTEXT_QPS_MAX,
     .max_qp_wr = QUEUE_DEPTH_MAX, .device_cap_flags = 1 << 12 | 1 << 17 | 1 << 21 | 1 << 24, .max_sge = SGE_MAX,
     .max_sge_rd = SGE_MAX, .max_cq = 65536, .max_cqe = CQ_DEPTH_MAX, .max_mr = 1 << 20, .max_pd = 1 << 20,
     .max_qp_rd_atom = RD_ATOMIC_MAX, .max_res_rd_atom = RD_ATOMIC_MAX * CONTEXT_QPS_MAX,
@@ -64,7 +66,9 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 
 static int query_device_ex(struct ibv_context *context, const void *input, void *attr, size_t size) {
   (void)input;
-  struct ibv_device_attr_ex all = {.phys_port_cnt_ex = 1};
+  struct ibv_device_attr_ex all = {
+    .odp_caps = {ODP_SUPPORT, ODP_ALL, ODP_SEND_RECV_WRITE, ODP_SEND_RECV}, .phys_port_cnt_ex = 1,
+  };
   describe(context, &all.orig_attr);
   memset(attr, 0, size);
   memcpy(attr, &all, size < sizeof all ? size : sizeof all);
@@ -147,26 +151,16 @@ EXPORT const char *ibv_get_sysfs_path(void) { return "/sys"; }
 
 // Attributes of a device that programs read as files.
 EXPORT int ibv_read_sysfs_file(const char *folder, const char *file, char *text, size_t size) {
-  const char *value = NULL;
-  if (strstr(folder, "rocev2_") != NULL) {
-    if (strcmp(file, "hca_type") == 0 || strcmp(file, "board_id") == 0) value = "rocev2";
-    else if (strcmp(file, "fw_ver") == 0) value = FIRMWARE;
-    else if (strcmp(file, "node_type") == 0) value = "1: CA";
-  }
-  if (strcmp(file, "class/misc/rdma_cm/abi_version") == 0) value = "4";
-  if (value == NULL) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    FILE *stream = fopen(path, "re");
-    if (stream == NULL) return -1;
-    size_t length = fread(text, 1, size - 1, stream);
-    fclose(stream);
-    while (length > 0 && text[length - 1] == '\n') length--;
-    text[length] = 0;
-    return (int)length;
-  }
-  snprintf(text, size, "%s", value);
-  return (int)strlen(text);
+  if (strcmp(file, "class/misc/rdma_cm/abi_version") == 0) return snprintf(text, size, "4");
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, file);
+  FILE *stream = fopen(path, "re");
+  if (stream == NULL) return -1;
+  size_t length = fread(text, 1, size - 1, stream);
+  fclose(stream);
+  while (length > 0 && text[length - 1] == '\n') length--;
+  text[length] = 0;
+  return (int)length;
 }
 
 static int query_rt_values(struct ibv_context *context, void *values) {
@@ -175,6 +169,10 @@ static int query_rt_values(struct ibv_context *context, void *values) {
   return EOPNOTSUPP;
 }
 
+extern int object_advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *sges, uint32_t count);
+extern struct ibv_pd *object_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+extern struct ibv_td *object_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+extern int object_dealloc_td(struct ibv_td *td);
 extern struct ibv_mw *object_alloc_mw(struct ibv_pd *pd, int type);
 extern int object_dealloc_mw(struct ibv_mw *mw);
 extern struct ibv_qp *object_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init);
@@ -214,6 +212,10 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device) {
   base->ops.post_srq_recv = data_post_srq_recv;
   context->verbs.sz = sizeof context->verbs;
   context->verbs.query_port = query_port;
+  context->verbs.advise_mr = object_advise_mr;
+  context->verbs.alloc_parent_domain = object_alloc_parent_domain;
+  context->verbs.alloc_td = object_alloc_td;
+  context->verbs.dealloc_td = object_dealloc_td;
   context->verbs.query_device_ex = query_device_ex;
   context->verbs.query_rt_values = query_rt_values;
   context->verbs.create_qp_ex = object_create_qp_ex;

@@ -21,37 +21,83 @@ static void wait_for_events(pthread_mutex_t *mutex, pthread_cond_t *cond, const 
 }
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context) {
-  struct ibv_pd *pd = calloc(1, sizeof *pd);
+  struct pd *pd = calloc(1, sizeof *pd);
   uint64_t args[1] = {0};
   int error = pd == NULL ? ENOMEM : command(context_of(context), OP_ALLOC_PD, args, 1);
   if (error != 0) {
     free(pd);
     return refuse(error);
   }
-  *pd = (struct ibv_pd){context, (uint32_t)args[0]};
-  return pd;
+  pd->base = (struct ibv_pd){context, (uint32_t)args[0]};
+  return &pd->base;
 }
 
-EXPORT int ibv_dealloc_pd(struct ibv_pd *pd) {
-  uint64_t args[1] = {pd->handle};
-  int error = command(context_of(pd->context), OP_DEALLOC_PD, args, 1);
-  if (error == 0) free(pd);
-  return error;
+// Queues are in shared memory, so the allocators of the program are not called.
+struct ibv_pd *object_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr) {
+  if (attr->pd == NULL || (attr->comp_mask & ~3u) != 0) return refuse(EINVAL);
+  struct pd *pd = calloc(1, sizeof *pd);
+  if (pd == NULL) return NULL;
+  pd->base = (struct ibv_pd){context, attr->pd->handle};
+  pd->parent = (struct pd *)attr->pd;
+  pthread_mutex_lock(&context_of(context)->lock);
+  pd->parent->domains++;
+  pthread_mutex_unlock(&context_of(context)->lock);
+  return &pd->base;
+}
+
+struct ibv_td *object_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr) {
+  if (attr->comp_mask != 0) return refuse(EINVAL);
+  struct ibv_td *td = calloc(1, sizeof *td);
+  if (td != NULL) td->context = context;
+  return td;
+}
+
+int object_dealloc_td(struct ibv_td *td) {
+  free(td);
+  return 0;
+}
+
+EXPORT int ibv_dealloc_pd(struct ibv_pd *base) {
+  struct pd *pd = (struct pd *)base;
+  struct context *context = context_of(base->context);
+  uint64_t args[1] = {base->handle};
+  if (pd->domains != 0) return EBUSY;
+  int error = pd->parent == NULL ? command(context, OP_DEALLOC_PD, args, 1) : 0;
+  if (error != 0) return error;
+  if (pd->parent != NULL) {
+    pthread_mutex_lock(&context->lock);
+    pd->parent->domains--;
+    pthread_mutex_unlock(&context->lock);
+  }
+  free(pd);
+  return 0;
+}
+
+// Memory is not pinned, and the NIC finds each page when it accesses it: paging on demand costs nothing.
+static int known_access(unsigned access) {
+  unsigned known = access & ~(unsigned)(ACCESS_OPTIONAL | ACCESS_ON_DEMAND);
+  return (known & ~63u) == 0 ? (int)known : -1;
+}
+
+int object_advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *sges, uint32_t count) {
+  (void)pd, (void)flags, (void)sges, (void)count;
+  return advice >= 0 && advice <= 2 ? 0 : EOPNOTSUPP;
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access) {
-  unsigned known = access & ~(unsigned)ACCESS_OPTIONAL;
-  if ((known & ~(unsigned)63) != 0) return refuse(EOPNOTSUPP);
+  int known = known_access(access);
+  if (known < 0) return refuse(EOPNOTSUPP);
   if (length == 0) return refuse(EINVAL);
-  struct ibv_mr *mr = calloc(1, sizeof *mr);
-  uint64_t args[6] = {pd->handle, (uint64_t)(uintptr_t)addr, length, iova, known};
-  int error = mr == NULL ? ENOMEM : command(context_of(pd->context), OP_REG_MR, args, 6);
+  struct mr *mr = calloc(1, sizeof *mr);
+  uint64_t args[5] = {pd->handle, (uint64_t)(uintptr_t)addr, length, iova, (uint64_t)known};
+  int error = mr == NULL ? ENOMEM : command(context_of(pd->context), OP_REG_MR, args, 5);
   if (error != 0) {
     free(mr);
     return refuse(error);
   }
-  *mr = (struct ibv_mr){pd->context, pd, addr, length, (uint32_t)args[0], (uint32_t)args[1], (uint32_t)args[1]};
-  return mr;
+  uint32_t key = (uint32_t)args[1];
+  *mr = (struct mr){{pd->context, pd, addr, length, (uint32_t)args[0], key, key}, iova, (unsigned)known};
+  return &mr->base;
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access) {
@@ -68,11 +114,33 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
   return refuse(EOPNOTSUPP);
 }
 
-// 2 means that nothing was changed and the old registration holds (IBV_REREG_MR_ERR_CMD).
-EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access) {
-  (void)mr, (void)flags, (void)pd, (void)addr, (void)length, (void)access;
-  errno = EOPNOTSUPP;
-  return -1;
+static int refuse_rereg(int result, int error) {
+  errno = error;
+  return result;
+}
+
+// The keys stay. If it fails, nothing has changed.
+EXPORT int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length, int access) {
+  struct mr *mr = (struct mr *)base;
+  int moves = (flags & REREG_TRANSLATION) != 0;
+  int lacks = (moves && (addr == NULL || length == 0)) || ((flags & REREG_PD) != 0 && pd == NULL);
+  if (flags == 0 || (flags & ~7) != 0 || lacks) return refuse_rereg(REREG_ERR_INPUT, EINVAL);
+  struct mr next = *mr;
+  if (moves) {
+    next.base.addr = addr;
+    next.base.length = length;
+    next.iova = (uint64_t)(uintptr_t)addr;
+  }
+  if ((flags & REREG_PD) != 0) next.base.pd = pd;
+  int known = (flags & REREG_ACCESS) != 0 ? known_access((unsigned)access) : (int)mr->access;
+  if (known < 0) return refuse_rereg(REREG_ERR_INPUT, EOPNOTSUPP);
+  next.access = (unsigned)known;
+  uint64_t args[6] = {base->handle, next.base.pd->handle, (uint64_t)(uintptr_t)next.base.addr, next.base.length,
+                      next.iova, next.access};
+  int error = command(context_of(base->context), OP_REREG_MR, args, 6);
+  if (error != 0) return refuse_rereg(REREG_ERR_CMD, error);
+  *mr = next;
+  return 0;
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr) {
@@ -165,7 +233,7 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 }
 
 struct ibv_cq_ex *object_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init) {
-  if ((init->wc_flags & ~(uint64_t)0x7f) != 0 || (init->comp_mask & ~1u) != 0) return refuse(EOPNOTSUPP);
+  if ((init->wc_flags & ~(uint64_t)0x7f) != 0 || (init->comp_mask & ~3u) != 0) return refuse(EOPNOTSUPP);
   struct cq *cq = create_cq(context, (int)init->cqe, init->cq_context, init->channel, (int)init->comp_vector);
   if (cq == NULL) return NULL;
   data_extend_cq(cq);
@@ -406,7 +474,9 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 
 struct ibv_qp *object_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init) {
   (void)context;
-  if ((init->comp_mask & ~(uint32_t)(QP_INIT_ATTR_PD | QP_INIT_ATTR_SEND_OPS_FLAGS)) != 0) return refuse(EOPNOTSUPP);
+  uint32_t known = QP_INIT_ATTR_PD | QP_INIT_ATTR_CREATE_FLAGS | QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if ((init->comp_mask & ~known) != 0) return refuse(EOPNOTSUPP);
+  if ((init->comp_mask & QP_INIT_ATTR_CREATE_FLAGS) != 0 && init->create_flags != 0) return refuse(EOPNOTSUPP);
   if ((init->comp_mask & QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
   int extended = (init->comp_mask & QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
   if (extended && (init->send_ops_flags & ~SEND_OPS_POSSIBLE) != 0) return refuse(EOPNOTSUPP);

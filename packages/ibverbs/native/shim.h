@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 #define GID_TABLE_LENGTH 16
 #define QUEUE_DEPTH_MAX 16384
 #define CQ_DEPTH_MAX (1 << 20)
@@ -20,7 +20,7 @@
 enum {
   OP_HELLO = 1, OP_ALLOC_PD, OP_DEALLOC_PD, OP_REG_MR, OP_DEREG_MR, OP_CREATE_CQ, OP_DESTROY_CQ, OP_CREATE_SRQ,
   OP_MODIFY_SRQ, OP_DESTROY_SRQ, OP_CREATE_QP, OP_MODIFY_QP, OP_QUERY_QP, OP_DESTROY_QP, OP_CREATE_AH, OP_DESTROY_AH,
-  OP_ALLOC_MW, OP_DEALLOC_MW
+  OP_ALLOC_MW, OP_DEALLOC_MW, OP_REREG_MR
 };
 enum { KIND_LIST, KIND_CONTEXT, KIND_WAKE, KIND_EVENTS, KIND_CHANNEL, KIND_CM, KIND_CM_EVENTS };
 
@@ -67,6 +67,18 @@ struct context {
   struct srq *srqs;
   struct qp_entry *qps;
   atomic_int is_gone;
+};
+
+struct pd {
+  struct ibv_pd base;
+  struct pd *parent; // of a parent domain: the one whose handle it has
+  uint32_t domains;  // that have this one as their parent
+};
+
+struct mr {
+  struct ibv_mr base;
+  uint64_t iova;
+  unsigned access;
 };
 
 struct channel {

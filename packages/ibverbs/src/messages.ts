@@ -6,7 +6,7 @@
 import { constants } from 'node:os';
 import { RoceError, type RoceErrorCode } from 'rocev2/internal/core';
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 export const MESSAGE_BYTES = 256;
 const ARGS_OFFSET = 8;
 
@@ -28,6 +28,7 @@ export const OP_CREATE_AH = 15;
 export const OP_DESTROY_AH = 16;
 export const OP_ALLOC_MW = 17;
 export const OP_DEALLOC_MW = 18;
+export const OP_REREG_MR = 19;
 
 /** What a connection is for: the second argument of its first message. */
 export const KIND_LIST = 0;

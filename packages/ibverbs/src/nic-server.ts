@@ -25,6 +25,7 @@ import {
 } from './messages.js';
 import { Program, type SharedNic } from './program.js';
 import { RdmaCmService } from './rdma-cm/service.js';
+import { interfaceIndex, interfaceOf, removeSysfs, writeSysfs } from './sysfs.js';
 
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
@@ -101,11 +102,18 @@ export class NicServer {
     await Promise.all([...this.#programs.values()].map((program) => program.end()));
     await this.#cm.close();
     rmSync(this.#path, { force: true });
+    removeSysfs(this.#sysfs);
     await this.device.close();
+  }
+
+  /** The library looks there for the attributes of the device. */
+  get #sysfs(): string {
+    return `${this.#path}.sys`;
   }
 
   async #listen(): Promise<void> {
     rmSync(this.#path, { force: true });
+    writeSysfs(this.#sysfs, this.device.address);
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(this.#path, resolve);
@@ -199,7 +207,7 @@ export class NicServer {
     const { address, pathMtuMax } = this.device.attributes;
     message.setGid(1, address.gid);
     message.set(3, pathMtuMax);
-    message.set(4, 0);
+    message.set(4, interfaceIndex(interfaceOf(address)));
     message.set(5, process.pid);
   }
 

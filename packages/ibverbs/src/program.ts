@@ -248,6 +248,9 @@ export class Program {
       }
       case op.OP_REG_MR:
         return this.#registerMemory(message);
+      case op.OP_REREG_MR:
+        await this.#device.command('reregMr', { mr: this.#own('mr', first), ...this.#region(message, 1) });
+        return;
       case op.OP_ALLOC_MW: {
         const { mw, rkey } = await device.command('allocMw', { pd: this.#own('pd', first), type: message.number(1) });
         message.set(1, rkey);
@@ -295,12 +298,16 @@ export class Program {
   }
 
   async #registerMemory(message: op.NicMessage): Promise<void> {
-    const [pd, offsetBytes, lengthBytes] = [0, 1, 2].map((i) => message.number(i));
-    this.#own('pd', pd);
-    const where = { memory: this.#memory, offsetBytes, lengthBytes, iova: message.long(3), access: message.number(4) };
-    const { mr, lkey } = await this.#device.command('regMr', { pd, ...where });
+    const { mr, lkey } = await this.#device.command('regMr', this.#region(message, 0));
     message.set(1, lkey);
     this.#add('mr', mr, PLAIN, message);
+  }
+
+  /** The arguments from `first` on: protection domain, address, length, IOVA, access. */
+  #region(message: op.NicMessage, first: number) {
+    const [pd, offsetBytes, lengthBytes] = [0, 1, 2].map((i) => message.number(first + i));
+    const [iova, access] = [message.long(first + 3), message.number(first + 4)];
+    return { pd: this.#own('pd', pd), memory: this.#memory, offsetBytes, lengthBytes, iova, access };
   }
 
   async #createCq(message: op.NicMessage): Promise<void> {

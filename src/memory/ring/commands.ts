@@ -98,6 +98,12 @@ export const COMMANDS = {
     out: { mr: 'u32', lkey: 'u32' },
   },
   deregMr: { code: 6, in: { mr: 'u32' }, out: {} },
+  /** Keeps the keys. Not for regions of allocFastRegMr. */
+  reregMr: {
+    code: 32,
+    in: { mr: 'u32', pd: 'u32', memory: 'u32', offsetBytes: 'u53', lengthBytes: 'u53', iova: 'u64', access: 'u32' },
+    out: {},
+  },
   allocMw: { code: 7, in: { pd: 'u32', type: 'u32' }, out: { mw: 'u32', rkey: 'u32' } },
   deallocMw: { code: 8, in: { mw: 'u32' }, out: {} },
   createCq: { code: 9, in: { memory: 'u32' }, out: { cq: 'u32' } },

@@ -61,7 +61,7 @@ const SERVICE_REPLY_DATA_BYTES = 136;
 const REJECT_DATA_BYTES = 148;
 const OPTION_LEVEL_ID = 0;
 const OPTION_TOS = 0;
-const OPTION_LAST = 3;
+const OPTION_ACK_TIMEOUT = 3;
 const ANY = { 4: IpAddress.parse('0.0.0.0'), 6: IpAddress.parse('::') } as const;
 
 interface Asked {
@@ -87,6 +87,7 @@ export class Identifier {
   #remote: { readonly address: IpAddress; readonly port: number } | undefined;
   #asked: Asked = { responderResources: RD_ATOMIC_MAX, initiatorDepth: RD_ATOMIC_MAX, retryCount: 7, rnrRetryCount: 7 };
   #dscp = 0;
+  #timeout: number | undefined;
   #endpoint: CmEndpoint | undefined;
   #incoming: IncomingRequest | undefined;
   #reply: ReplyFields | undefined;
@@ -318,8 +319,9 @@ export class Identifier {
   }
 
   setOption(level: number, name: number, value: number): CmResult {
-    if (level !== OPTION_LEVEL_ID || name > OPTION_LAST) return errno.EOPNOTSUPP;
+    if (level !== OPTION_LEVEL_ID || name > OPTION_ACK_TIMEOUT) return errno.EOPNOTSUPP;
     if (name === OPTION_TOS) this.#dscp = value >> 2;
+    if (name === OPTION_ACK_TIMEOUT) this.#timeout = value & 31;
     return DONE;
   }
 
@@ -349,7 +351,10 @@ export class Identifier {
     const parameters = this.#parameters();
     if (parameters === undefined) return errno.EINVAL;
     const { toRtr, toRts } = parameters;
-    if (state === QPS_RTS) return cm.buildQpAttr({ mask: MASK_RTS, ...numbersOf(toRts), state });
+    if (state === QPS_RTS) {
+      const numbers = numbersOf(toRts);
+      return cm.buildQpAttr({ mask: MASK_RTS, ...numbers, timeout: this.#timeout ?? numbers.timeout, state });
+    }
     if (state !== QPS_RTR) return errno.EINVAL;
     const remote = this.#endpoint!.remote;
     const path = { remote, dscp: toRtr.av!.dscp ?? 0, pathMtuCode: pathMtuCode(toRtr.pathMtu!) };
