@@ -15,9 +15,9 @@ export function theoreticalEfficiency(
   links: readonly LinkPlan[],
   unloaded: UnloadedTimes,
 ): number | undefined {
-  const [flow, ...others] = flows;
+  const [flow, ...others] = flows as readonly (FlowFacts | undefined)[];
   const [workload] = workloads;
-  if (others.length > 0 || flow.plan.bytes < Number.POSITIVE_INFINITY || workload.kind !== 'flows') return undefined;
+  if (flow === undefined || others.length > 0 || flow.plan.bytes < Number.POSITIVE_INFINITY || workload.kind !== 'flows') return undefined;
   const { name } = workload.cc ?? nic.cc;
   if (workload.op === 'read' || name !== 'none') return undefined;
   const { from, to } = flow.plan;

@@ -1,0 +1,143 @@
+/** The page of packages/page in Chromium, from a file: it needs no server, and simulates the same packets as Node.js. */
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { BUILT_IN_SCENARIOS, type ScenarioFile, simulate } from '@rocev2/lab/sim';
+import { completed, runVariant, SCENES } from '@rocev2/page/scenes';
+import { build } from 'esbuild';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath, launch } from './browser.js';
+
+const COMPRESSED_BYTES_MAX = 250_000;
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Long enough for packets in each: the first flows of some workloads arrive late. */
+function short(scenario: ScenarioFile): ScenarioFile {
+  const duration = /^(?:fct|chunks)-/.test(scenario.name) ? '3ms' : '100us';
+  return { ...scenario, duration, warmup: 0, sample: '10us', assertions: [] };
+}
+
+async function complete(page: Page): Promise<void> {
+  await page.locator('.scene[data-state=complete]').waitFor({ timeout: 60_000 });
+}
+
+describe.skipIf(chromiumPath === undefined)('the page', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rocev2-page-'));
+  const url = pathToFileURL(join(folder, 'index.html')).href;
+  let browser: Browser;
+  const troubles: string[] = [];
+
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['scripts/page.js', folder]);
+    browser = await launch();
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    rmSync(folder, { recursive: true });
+    expect(troubles).toEqual([]);
+  });
+
+  async function open(address: string, options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 }, locale: 'en-GB', ...options });
+    page.on('console', (message) => troubles.push(message.text()));
+    page.on('pageerror', (error) => troubles.push(String(error)));
+    page.on('request', (request) => {
+      if (!/^(file|blob|data):/.test(request.url())) troubles.push(`asked ${request.url()}`);
+    });
+    await page.goto(address);
+    return page;
+  }
+
+  it('is small, and has no validation of files', () => {
+    const html = readFileSync(join(folder, 'index.html'));
+    expect(gzipSync(html).length).toBeLessThan(COMPRESSED_BYTES_MAX);
+    expect(html.includes('livelock')).toBe(true);
+    expect(html.includes('ZodError')).toBe(false);
+  });
+
+  it('shows the livelock, with the trace hash of Node.js', async () => {
+    const page = await open(`${url}#livelock?seed=7&loss=1%2F256&message=1+MiB&lang=en`);
+    await complete(page);
+    expect(await page.locator('.verdict').textContent()).toMatch(/Livelock/);
+    const [scene] = SCENES;
+    const [variant] = scene.variants(completed(scene, { loss: '1/256', message: '1 MiB' }), 7);
+    const { outcome } = (await runVariant(variant, () => true))!;
+    expect(await page.locator('.hash').textContent()).toContain(outcome.result.traceHash);
+    expect(await page.locator('.rung').count()).toBeGreaterThan(10);
+    await page.close();
+  });
+
+  it('runs again from the seed when a control moves, and its address keeps the run', async () => {
+    const page = await open(`${url}#livelock?schemes=go-back-n&message=64+KiB&lang=en`);
+    await complete(page);
+    const hash = await page.locator('.hash').textContent();
+    const loss = page.getByRole('slider', { name: 'loss' });
+    await loss.press('ArrowRight');
+    await expect.poll(() => page.url()).toContain('loss=0.01');
+    await complete(page);
+    await expect.poll(() => page.locator('.hash').textContent()).not.toBe(hash);
+    await loss.press('ArrowLeft');
+    await expect.poll(() => page.locator('.hash').textContent()).toBe(hash);
+    const time = page.locator('.time-now');
+    const before = await time.textContent();
+    await page.getByRole('button', { name: 'Next packet' }).click();
+    expect(await time.textContent()).not.toBe(before);
+    await page.close();
+  });
+
+  it.each(['light', 'dark'] as const)('has no violation that axe finds (%s)', async (colorScheme) => {
+    const page = await open(`${url}#livelock?schemes=go-back-0&message=64+KiB&lang=en`, { colorScheme });
+    await complete(page);
+    await page.evaluate(AXE);
+    const found = (await page.evaluate('axe.run()')) as {
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+    };
+    const lines = found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`);
+    expect(lines).toEqual([]);
+    await page.close();
+  });
+
+  it('is embedded by an element', async () => {
+    const host = join(folder, 'host.html');
+    writeFileSync(host, '<script src="rocev2-lab.js"></script><rocev2-lab scene="livelock" loss="0.05"></rocev2-lab>');
+    const page = await open(pathToFileURL(host).href);
+    const frame = page.frameLocator('iframe');
+    await frame.locator('.scene[data-state=complete]').waitFor({ timeout: 60_000 });
+    expect(await frame.getByRole('slider', { name: 'loss' }).getAttribute('aria-valuetext')).toBe('0.05');
+    await page.close();
+  });
+
+  it('has an engine that simulates every scenario of the catalogue as Node.js does', async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: "export { simulate } from '@rocev2/lab/sim';", resolveDir: 'examples' },
+      bundle: true,
+      minify: true,
+      platform: 'browser',
+      format: 'iife',
+      globalName: 'bundled',
+      write: false,
+    });
+    const page = await browser.newPage();
+    await page.evaluate(`${outputFiles[0].text}; globalThis.bundled = bundled;`);
+    const files = BUILT_IN_SCENARIOS.map(short);
+    const inBrowser = await page.evaluate(async (scenarios) => {
+      const { simulate: run } = (globalThis as unknown as { bundled: { simulate: typeof simulate } }).bundled;
+      const hashes: string[] = [];
+      for (const scenario of scenarios) hashes.push((await run(scenario)).traceHash);
+      return hashes;
+    }, files);
+    const inNode: string[] = [];
+    for (const file of files) inNode.push((await simulate(file)).traceHash);
+    const table = (hashes: readonly string[]) => files.map(({ name }, i) => `${name} ${hashes[i]}`);
+    expect(new Set(inNode).size).toBeGreaterThan(10);
+    expect(table(inBrowser)).toEqual(table(inNode));
+    await page.close();
+  });
+});
