@@ -17,7 +17,13 @@ export function theoreticalEfficiency(
 ): number | undefined {
   const [flow, ...others] = flows as readonly (FlowFacts | undefined)[];
   const [workload] = workloads;
-  if (flow === undefined || others.length > 0 || flow.plan.bytes < Number.POSITIVE_INFINITY || workload.kind !== 'flows') return undefined;
+  if (
+    flow === undefined ||
+    others.length > 0 ||
+    flow.plan.bytes < Number.POSITIVE_INFINITY ||
+    workload.kind !== 'flows'
+  )
+    return undefined;
   const { name } = workload.cc ?? nic.cc;
   if (workload.op === 'read' || name !== 'none') return undefined;
   const { from, to } = flow.plan;

@@ -25,6 +25,13 @@ function run(file: ScenarioFile, options: { until?: number } = {}): Promise<Scen
 }
 
 describe('a run', () => {
+  test('that ends before its first flow has a result', async () => {
+    const flows: ScenarioFile['flows'] = [{ kind: 'poisson', from: 'h0', to: 'h1', offered: '1Mbps' }];
+    const { flows: planned, summary } = await run({ ...INCAST, duration: '1us', warmup: 0, sample: '1us', flows });
+    expect(planned).toEqual([]);
+    expect(summary.theoreticalEfficiency).toBeNull();
+  });
+
   test('repeats exactly with the same seed, and not with another', async () => {
     const first = await run(INCAST);
     const second = await run(INCAST);
