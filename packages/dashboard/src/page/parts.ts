@@ -4,7 +4,7 @@
  */
 
 export type { LadderPacket } from '../messages/ladder-messages.js';
-export { COLORS } from './colors.js';
+export { QUEUE_PAIR_COLORS } from './colors.js';
 export { element } from './dom.js';
 export { formatNs, formatRate } from './format.js';
 export { LadderView } from './ladder-view.js';

@@ -33,6 +33,8 @@ export class PacketWindow {
   #drawnMs = 0;
   #from = -1;
   #isPlaying = false;
+  /** The user has chosen the moment. */
+  #isChosen = false;
 
   constructor(text: Translate, onTime: (timeNs: number) => void) {
     this.#text = text;
@@ -46,12 +48,15 @@ export class PacketWindow {
       element('div', { class: 'story' }, steps, this.#speedLabel),
       this.#ladder.element,
     );
-    this.#time.addEventListener('input', () => this.#goTo((this.#time.valueAsNumber / STEPS) * this.#durationNs));
+    this.#time.addEventListener('input', () => this.#choose((this.#time.valueAsNumber / STEPS) * this.#durationNs));
     this.#speed.addEventListener('input', () => this.#translateSpeed());
     this.#play.addEventListener('click', () => this.#setPlaying(!this.#isPlaying));
     this.#back.addEventListener('click', () => this.#step(-1));
     this.#forward.addEventListener('click', () => this.#step(1));
-    this.#toLoss.addEventListener('click', () => this.#goToLoss());
+    this.#toLoss.addEventListener('click', () => {
+      this.#isChosen = true;
+      this.#goToLoss(this.#index() + 1);
+    });
     this.translate(text);
   }
 
@@ -68,14 +73,13 @@ export class PacketWindow {
     this.#draw();
   }
 
-  /** The moment stays the same. Without packets the ladder is empty. */
+  /** Shows the first loss, or the moment that the user has chosen. Without packets the ladder is empty. */
   show(packets: PacketColumns | undefined, durationNs: number): void {
-    const isFirst = this.#packets === undefined;
     this.#packets = packets;
     this.#durationNs = durationNs;
     this.#from = -1;
-    if (isFirst && packets !== undefined && this.#timeNs === 0) this.#goToLoss();
-    else this.#draw();
+    if (packets === undefined || this.#isChosen) this.#draw();
+    else this.#goToLoss(0);
   }
 
   #translateSpeed(): void {
@@ -96,10 +100,15 @@ export class PacketWindow {
       if (!this.#isPlaying) return;
       const passedNs = (Math.max(0, nowMs - lastMs) / 1000) * SPEEDS_NS[this.#speed.valueAsNumber];
       const timeNs = Math.min(this.#durationNs, this.#timeNs + passedNs);
-      this.#goTo(timeNs, nowMs - this.#drawnMs >= DRAW_MS);
+      this.#choose(timeNs, nowMs - this.#drawnMs >= DRAW_MS);
       if (timeNs >= this.#durationNs) this.#setPlaying(false);
       else this.#advance(nowMs);
     });
+  }
+
+  #choose(timeNs: number, isDrawn = true): void {
+    this.#isChosen = true;
+    this.#goTo(timeNs, isDrawn);
   }
 
   #goTo(timeNs: number, isDrawn = true): void {
@@ -109,7 +118,7 @@ export class PacketWindow {
 
   /** The last packet that had left; -1 before the first. */
   #index(): number {
-    const { sentNs } = this.#packets!;
+    const { sentNs } = this.#packets ?? { sentNs: new Float64Array() };
     let [low, high] = [0, sentNs.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -125,14 +134,14 @@ export class PacketWindow {
     const { sentNs } = this.#packets;
     const index = Math.max(0, Math.min(sentNs.length - 1, this.#index() + by));
     // Packets that leave at one time are one step.
-    this.#goTo(sentNs[index]);
+    this.#choose(sentNs[index]);
   }
 
-  #goToLoss(): void {
+  /** The first loss from a packet on, or of all. */
+  #goToLoss(start: number): void {
     if (this.#packets === undefined) return;
     const { flags, sentNs } = this.#packets;
-    const after = this.#index();
-    const next = flags.findIndex((flag, i) => i > after && (flag & LOST) !== 0);
+    const next = flags.findIndex((flag, i) => i >= start && (flag & LOST) !== 0);
     const first = flags.findIndex((flag) => (flag & LOST) !== 0);
     const found = next < 0 ? first : next;
     this.#goTo(found < 0 ? (sentNs[Math.min(BEFORE, sentNs.length - 1)] ?? 0) : sentNs[found]);

@@ -1,6 +1,6 @@
 /** One scene: its controls, what they lead to, and its packets. */
 
-import { element, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
+import { element, QUEUE_PAIR_COLORS, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
 import type { Outcome, PacketColumns, Scene, TextKey, Values } from '../scenes/index.js';
 import { textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';
@@ -166,8 +166,9 @@ export class SceneView {
   #makeCharts(scene: Scene): void {
     for (const chart of this.#lines) chart.close();
     const labels = [...this.#variants.keys()];
+    const colors = QUEUE_PAIR_COLORS.filter((color) => scene.series.every((one) => one.color !== color));
     this.#lines = scene.series.map(
-      ({ unit }) => new TimeChart({ labels, format: formatOf(unit), xLabel: 'ms', height: 150 }),
+      ({ unit }) => new TimeChart({ labels, colors, format: formatOf(unit), xLabel: 'ms', height: 150 }),
     );
     const titled = scene.series.map(({ label }, i) =>
       element('figure', {}, element('figcaption', {}, this.#text(label)), this.#lines[i].element),
