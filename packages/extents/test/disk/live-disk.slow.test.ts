@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { crc32c } from '../../../../src/core/crc32c.js';
 import { openDevice } from '../../../../src/verbs/open-device.js';
 import { eventually } from '../../../../test/support/eventually.js';
+import { openStreamBackend } from '../../src/commands/stream-backend.js';
 import { type ExtentsClient, openExtents, type StreamDisk, serveManager, serveNode } from '../../src/index.js';
 
 const MIB = 1 << 20;
@@ -18,6 +19,7 @@ afterEach(async () => {
 
 const nodes = new Map<number, { close(): Promise<void> }>();
 let client: ExtentsClient;
+let managerAddress: string;
 beforeEach(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'rocev2-disk-'));
   closing.push(() => rm(folder, { recursive: true }));
@@ -25,6 +27,7 @@ beforeEach(async () => {
   closing.push(() => device.close());
   const manager = await serveManager({ device, folder: join(folder, 'manager'), port: 0, extentBytes: MIB });
   closing.push(() => manager.close());
+  managerAddress = manager.address;
   nodes.clear();
   for (const name of ['a', 'b', 'c', 'd']) {
     const node = await serveNode({ device, folder: join(folder, name), manager: manager.address });
@@ -96,6 +99,29 @@ describe('a disk over a cluster on sockets', () => {
     const found = Buffer.alloc(1);
     await second.read(0, 1, found);
     expect(String(found)).toBe('1');
+  });
+
+  it('is waited for by a second gateway until the first one closes it, and a replaced gateway says so', async () => {
+    await client.createDisk('vol', { sizeBytes: SIZE });
+    const warnings: string[] = [];
+    const output = {
+      io: { interrupted: new AbortController().signal },
+      warn: (text: string) => void warnings.push(text),
+      note: () => {},
+    };
+    const first = await client.openDisk('vol', { owner: 'first' });
+    const opening = openStreamBackend(`stream:vol@${managerAddress}`, {}, output as never);
+    await eventually(() => warnings.length > 0, { limitMs: 60_000 });
+    await first.close();
+    await using backend = await opening;
+    expect(warnings).toEqual([
+      expect.stringMatching(/belongs to first; waiting for its lease to end \(\?take-over does not wait\)/),
+    ]);
+    await using second = await client.openDisk('vol', { owner: 'second', takeOver: true });
+    await second.write(0, Buffer.from('2'));
+    await eventually(() => warnings.length > 1, { limitMs: 60_000 });
+    expect(warnings[1]).toMatch(/^FENCED: second has taken over the disk 'vol': requests fail with EIO from now on/);
+    await expect(backend.disk.write(0, Buffer.from('1'))).rejects.toThrow(/EIO/);
   });
 
   it('has snapshots that never change and clones of their own, and gives space back', async () => {
