@@ -89,3 +89,28 @@ describe('the livelock', () => {
     expect(await runVariant(variant, ({ done }) => done < 0.1)).toBeUndefined();
   });
 });
+
+describe('other scenes', () => {
+  const sceneOf = (name: string) => SCENES.find((scene) => scene.name === name)!;
+  const outcomeOf = async (name: string, given: Record<string, string>, duration: number) => {
+    const scene = sceneOf(name);
+    const [variant] = scene.variants(completed(scene, given), 1);
+    return (await runVariant(short(variant, duration), () => true))!.outcome;
+  };
+
+  it('hold back the feedback where there is jitter', async () => {
+    const late = await outcomeOf('signals', { controls: 'dcqcn', flows: '2', jitter: '100 us' }, 150_000);
+    const prompt = await outcomeOf('signals', { controls: 'dcqcn', flows: '2', jitter: '0 us' }, 150_000);
+    expect(late.result.traceHash).not.toBe(prompt.result.traceHash);
+    expect(late.result.summary.cnps).toBeLessThan(prompt.result.summary.cnps);
+  });
+
+  it('lose packets in an incast without PFC, and none with it', async () => {
+    const given = { senders: '8', recovery: 'go-back-n' };
+    const lossy = await outcomeOf('incast', { ...given, pfc: 'no PFC' }, 300_000);
+    const paused = await outcomeOf('incast', { ...given, pfc: 'PFC' }, 300_000);
+    expect(lossy.result.summary.droppedPackets).toBeGreaterThan(0);
+    expect(paused.result.summary).toMatchObject({ droppedPackets: 0 });
+    expect(paused.result.summary.pauseFrames).toBeGreaterThan(0);
+  });
+});

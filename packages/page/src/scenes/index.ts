@@ -4,8 +4,13 @@
  * @module @rocev2/page/scenes
  */
 
+import { DCQCN } from './dcqcn.js';
+import { INCAST } from './incast.js';
 import { LIVELOCK } from './livelock.js';
+import { RECOVERY } from './recovery.js';
 import type { Scene } from './scene.js';
+import { SIGNALS } from './signals.js';
+import { STORM } from './storm.js';
 
 export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet-log.js';
 export { runVariant, type VariantProgress, type VariantRun } from './run-variant.js';
@@ -22,4 +27,4 @@ export {
 export { LANGUAGES, type Language, TEXTS, type TextKey, textIn } from './texts.js';
 
 /** In the order of the page. */
-export const SCENES: readonly Scene[] = [LIVELOCK];
+export const SCENES: readonly Scene[] = [LIVELOCK, RECOVERY, DCQCN, INCAST, STORM, SIGNALS];

@@ -28,9 +28,11 @@ export interface Variant {
 
 export interface Series {
   readonly label: TextKey;
-  readonly unit: 'rate' | 'bytes' | 'time';
+  readonly unit: 'rate' | 'bytes' | 'time' | 'share';
   /** A style property of the colour. */
   readonly color: string;
+  /** The largest value of its bars, instead of that of the scene. */
+  readonly max?: number;
 }
 
 /** A result of a variant. */

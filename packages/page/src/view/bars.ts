@@ -4,6 +4,7 @@ import type { Scene, TextKey } from '../scenes/index.js';
 const FORMATS = {
   rate: formatRate,
   bytes: (bytes: number) => `${(bytes / 1000).toFixed(1)} KB`,
+  share: (share: number) => `${(share * 100).toFixed(1)} %`,
   time: (ns: number) => `${(ns / 1000).toFixed(1)} us`,
 } as const;
 
@@ -23,8 +24,8 @@ export class Bars {
         { class: 'bar-row', 'data-variant': name },
         element('strong', {}, name),
         ...values.map((value, i) => {
-          const { color, unit } = scene.series[i];
-          const width = Math.min(100, (value / scene.barMax) * 100);
+          const { color, unit, max = scene.barMax } = scene.series[i];
+          const width = Math.min(100, (value / max) * 100);
           const fill = element('span', { class: 'fill', style: `width: ${width}%; background: var(${color})` });
           return element('div', { class: 'bar' }, element('span', { class: 'track' }, fill), formatOf(unit)(value));
         }),

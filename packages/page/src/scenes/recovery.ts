@@ -1,0 +1,87 @@
+/** The cost of recovery: the share of useful packets over the loss, simulated and in closed form. */
+
+import type { ScenarioRun } from '@rocev2/lab/internal/page';
+import { recoverySchemes } from 'rocev2/internal/retransmit';
+import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
+import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+
+const SCHEMES = ['go-back-n', 'selective-repeat', 'irn', 'rack'] as const;
+const LOSSES = ['0.0001', '0.001', '0.01'] as const;
+const DURATION_NS = 5e6;
+const MTU = 1024;
+const MESSAGE_BYTES = 2 ** 20;
+/** On the wire: Ethernet with preamble and gap, IPv4, UDP, BTH and ICRC. */
+const OVERHEAD_BYTES = 82;
+const PACKET_NS = ((MTU + OVERHEAD_BYTES) * 8e9) / LINK_BPS;
+const GOOD_SHARE = 0.9;
+
+export const RECOVERY: Scene = {
+  name: 'recovery',
+  parameters: [
+    { name: 'schemes', kind: 'set', values: SCHEMES, initial: 'go-back-n,selective-repeat' },
+    { name: 'delay', kind: 'slider', values: ['0.5 us', '2 us', '10 us', '50 us'], initial: '2 us' },
+  ],
+  series: [
+    { label: 'recovery.simulated', unit: 'share', color: '--hue0' },
+    { label: 'recovery.closedForm', unit: 'share', color: '--hue7' },
+  ],
+  barMax: 1,
+  variants,
+  explain,
+};
+
+function variants(values: Values, seed: number): readonly Variant[] {
+  const delay = delayNsOf(values);
+  return SCHEMES.filter((scheme) => values['schemes'].split(',').includes(scheme)).flatMap((scheme) =>
+    LOSSES.map((loss) => ({
+      name: `${scheme}, ${Number(loss) * 100} %`,
+      scenario: scenarioOf({
+        name: `recovery-${scheme}`,
+        seed,
+        duration: DURATION_NS,
+        topology: { kind: 'pair', rate: LINK_BPS, delay },
+        nic: { ...NIC, recovery: scheme },
+        faults: `h0>h1:random=${loss}`,
+        flows: [flowsOf({ from: 'h0', to: 'h1', message: MESSAGE_BYTES, outstanding: 16 })],
+      }),
+      watch: (run: ScenarioRun) => watch(run, closedForm(scheme, Number(loss), delay)),
+    })),
+  );
+}
+
+/** Packets that leave after a lost one, until the NAK for it is back. */
+function pipelinePackets(delayNs: number): number {
+  return Math.ceil((4 * delayNs + 2 * PACKET_NS) / PACKET_NS);
+}
+
+function closedForm(scheme: (typeof SCHEMES)[number], probability: number, delayNs: number): number {
+  const { efficiency } = recoverySchemes.get(scheme);
+  return efficiency!({ kind: 'random', probability }, MESSAGE_BYTES / MTU, pipelinePackets(delayNs))!;
+}
+
+function watch({ flows: [flow] }: ScenarioRun, expected: number): () => readonly number[] {
+  let [packets, repeated] = [0, 0];
+  return () => {
+    const sent = flow.packets - packets;
+    const share = sent === 0 ? 1 : 1 - (flow.retransmittedPackets - repeated) / sent;
+    [packets, repeated] = [flow.packets, flow.retransmittedPackets];
+    return [share, expected];
+  };
+}
+
+function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
+  const shares = outcomes.map(({ means: [share] }) => share);
+  const usefulShare = Math.min(...shares);
+  const numbers = {
+    name: outcomes[shares.indexOf(usefulShare)].name,
+    share: (usefulShare * 100).toFixed(0),
+    pipeline: String(pipelinePackets(delayNsOf(values))),
+  };
+  return usefulShare < GOOD_SHARE
+    ? { usefulShare, title: 'recovery.costly', text: 'recovery.costly.text', numbers }
+    : { usefulShare, title: 'recovery.cheap', text: 'recovery.cheap.text', numbers };
+}
+
+function delayNsOf(values: Values): number {
+  return Number.parseFloat(values['delay']) * 1000;
+}
