@@ -127,7 +127,7 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     const page = await browser.newPage();
     await page.evaluate(`${outputFiles[0].text}; globalThis.bundled = bundled;`);
     const files = BUILT_IN_SCENARIOS.map(short);
-    const inBrowser = await page.evaluate(async (scenarios) => {
+    const running = page.evaluate(async (scenarios) => {
       const { simulate: run } = (globalThis as unknown as { bundled: { simulate: typeof simulate } }).bundled;
       const hashes: string[] = [];
       for (const scenario of scenarios) hashes.push((await run(scenario)).traceHash);
@@ -135,9 +135,10 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     }, files);
     const inNode: string[] = [];
     for (const file of files) inNode.push((await simulate(file)).traceHash);
+    const inBrowser = await running;
     const table = (hashes: readonly string[]) => files.map(({ name }, i) => `${name} ${hashes[i]}`);
     expect(new Set(inNode).size).toBeGreaterThan(10);
     expect(table(inBrowser)).toEqual(table(inNode));
     await page.close();
-  });
+  }, 300_000);
 });

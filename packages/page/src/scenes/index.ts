@@ -19,8 +19,8 @@ export {
   type Explanation,
   type Outcome,
   type Parameter,
+  type PlottedSeries,
   type Scene,
-  type Series,
   type Values,
   type Variant,
 } from './scene.js';

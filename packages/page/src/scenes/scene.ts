@@ -26,7 +26,7 @@ export interface Variant {
   readonly means?: (result: ScenarioResult, sampled: readonly number[]) => readonly number[];
 }
 
-export interface Series {
+export interface PlottedSeries {
   readonly label: TextKey;
   readonly unit: 'rate' | 'bytes' | 'time' | 'share';
   /** A style property of the colour. */
@@ -56,7 +56,7 @@ export interface Scene {
   /** In the URL. */
   readonly name: string;
   readonly parameters: readonly Parameter[];
-  readonly series: readonly Series[];
+  readonly series: readonly PlottedSeries[];
   /** The largest value of the bars. */
   readonly barMax: number;
   variants(values: Values, seed: number): readonly Variant[];

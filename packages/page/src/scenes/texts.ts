@@ -61,12 +61,12 @@ export const TEXTS = {
   },
   'livelock.part': { en: 'Part of the traffic is wasted', zh: '一部分流量被浪费' },
   'livelock.part.text': {
-    en: '{scheme} completes messages with {share} % of what it sends. The rest are packets that it sends again although they may have arrived.',
+    en: 'With {scheme}, {share} % of the traffic completes messages. The rest are retransmitted packets, many of which had already arrived.',
     zh: '{scheme} 发送的流量中只有 {share} % 用于完成消息，其余是重传的报文，其中许多其实已经到达。',
   },
   'livelock.good': { en: 'Messages arrive', zh: '消息正常送达' },
   'livelock.good.text': {
-    en: 'All schemes shown complete messages with at least {share} % of what they send, because few packets are lost or only those are sent again.',
+    en: 'With every scheme shown, at least {share} % of the traffic completes messages: few packets are lost, or only those are retransmitted.',
     zh: '所示方案发送的流量中至少有 {share} % 用于完成消息，因为丢包很少，或者只重传丢失的报文。',
   },
   recovery: { en: 'Cost of recovery', zh: '恢复的代价' },

@@ -4,8 +4,6 @@ import { LANGUAGES, SCENES, type TextKey, textIn } from '../scenes/index.js';
 import { hashOf, type PageState, stateOf } from './location-state.js';
 import { SceneView } from './scene-view.js';
 
-const COPIED_MS = 1500;
-
 class Page {
   readonly #title = element('h1');
   readonly #scenes = element('nav');
@@ -82,7 +80,6 @@ class Page {
     history.replaceState(null, '', link);
     await navigator.clipboard?.writeText(link);
     this.#copy.textContent = textIn(this.#state.language, 'copied');
-    setTimeout(() => this.#show(), COPIED_MS);
   }
 }
 
