@@ -23,6 +23,8 @@ export interface NvmeTargetInit {
   readonly firmware: string;
   readonly faults?: CommandFaults;
   readonly randomBytes: (count: number) => Buffer;
+  /** Called for the first host that was refused; further ones are only counted. */
+  readonly onRefused?: (remote: string, why: string) => void;
 }
 
 /** Of hosts that are connected, and have authenticated where they must. */
@@ -43,6 +45,8 @@ export class NvmeTarget {
     commands: 0,
     /** Commands that were answered with an error, hosts' probing among them. */
     refused: 0,
+    /** Connects and authentications of hosts that were refused. */
+    refusedHosts: 0,
   };
   readonly #init: NvmeTargetInit;
   readonly #subsystems: ReadonlyMap<string, Subsystem>;
@@ -87,8 +91,9 @@ export class NvmeTarget {
       faults: init.faults,
       counters: this.counters,
       discoveryLog: (hostNqn) => this.#discoveryLog(hostNqn),
-      connect: (request, queue) => this.#connect(request, queue),
-      admit: (controller, request, queue) => this.#admit(controller, request, queue),
+      connect: (request, queue) => this.#countingRefusals(queue, () => this.#connect(request, queue)),
+      admit: (controller, request, queue) =>
+        this.#countingRefusals(queue, () => this.#admit(controller, request, queue)),
       authentication: (request, queue) => this.#authentication(request, queue),
     };
   }
@@ -143,6 +148,20 @@ export class NvmeTarget {
     const why = new RoceError('ERR_ROCE_CLOSED', 'the target is closed');
     for (const queue of [...this.#queues]) queue.end(why);
     await Promise.all(this.#closing);
+  }
+
+  /** A host at `remote` was refused, at whatever step. Any host can cause this at any rate, so one is reported. */
+  refuseHost(remote: string, why: string): void {
+    if (++this.counters.refusedHosts === 1) this.#init.onRefused?.(remote, why);
+  }
+
+  #countingRefusals<T>({ connection: { remote } }: TargetQueue, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.refuseHost(remote, (error as Error).message);
+      throw error;
+    }
   }
 
   #connect(request: ConnectRequest, queue: TargetQueue): NvmeController {
@@ -233,8 +252,9 @@ export class NvmeTarget {
     if (secrets === undefined) return undefined;
     const { randomBytes } = this.#init;
     const { network } = originOf(queue);
+    const onFailed = () => this.refuseHost(queue.connection.remote, 'its authentication failed');
     const pace = <T>(work: () => T) => this.#paced.run(network, work);
-    return new TargetAuthentication({ hostNqn, subsystemNqn: subnqn, randomBytes, pace }, secrets);
+    return new TargetAuthentication({ hostNqn, subsystemNqn: subnqn, randomBytes, pace, onFailed }, secrets);
   }
 
   #freeId(): number {

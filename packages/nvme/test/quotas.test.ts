@@ -105,6 +105,25 @@ describe('I/O queues', () => {
   });
 });
 
+describe('refused hosts', () => {
+  it.each([
+    ['that the subsystem does not allow', { hosts: ['nqn.2026-11.example:other'] }, /0x184/],
+    ['beyond the quota', {}, /0x181/],
+  ])('%s are reported once, and counted', async (_, options, why) => {
+    const notices: string[] = [];
+    const onRefused = (remote: string, why: string) => void notices.push(`${remote}: ${why}`);
+    const world = new TcpWorld({ ...options, onRefused });
+    if (!('hosts' in options)) {
+      for (let i = 0; i < PER_ADDRESS; i++) await RawQueue.admin(world, {}, undefined, ATTACKER);
+      expect(notices).toEqual([]);
+    }
+    expect(await connectMany(world, 3, ATTACKER)).not.toContain(0);
+    expect(notices).toEqual([expect.stringMatching(`^${ATTACKER}: `)]);
+    expect(notices[0]).toMatch(why);
+    expect(world.target.counters.refusedHosts).toBe(3);
+  });
+});
+
 describe('queues over RDMA', () => {
   const at = (address: string) => IpAddress.parse(address);
 

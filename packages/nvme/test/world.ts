@@ -38,6 +38,7 @@ export interface WorldOptions {
   reservationStore?: ReservationStore;
   faults?: string;
   secrets?: ReadonlyMap<string, HostSecrets>;
+  onRefused?: (remote: string, why: string) => void;
 }
 
 export class TcpWorld {
@@ -58,6 +59,7 @@ export class TcpWorld {
       reservationStore,
       faults,
       secrets,
+      onRefused,
     } = options;
     this.disk = disk;
     this.pool = new BufferPool<Slab>({
@@ -68,6 +70,7 @@ export class TcpWorld {
     });
     const uuid = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
     this.target = new NvmeTarget({
+      ...(onRefused !== undefined && { onRefused }),
       subsystems: [
         {
           nqn: NQN,

@@ -33,6 +33,8 @@ export interface AuthenticationParties {
 export interface TargetParties extends AuthenticationParties {
   /** Runs an expensive step, perhaps later: the host has proved nothing yet. */
   readonly pace: <T>(work: () => T) => Promise<T>;
+  /** Called when the host has failed. */
+  readonly onFailed?: () => void;
 }
 
 interface Exchange {
@@ -199,6 +201,7 @@ export class TargetAuthentication {
   }
 
   #end(): void {
+    if (this.#step !== 'failed') this.#parties.onFailed?.();
     this.#isAuthenticated = false;
     this.#exchange = undefined;
     this.#message = undefined;

@@ -48,6 +48,8 @@ interface NvmeTargetResult {
   readonly commands: number;
   /** Commands that were answered with an error, hosts' probing among them. */
   readonly refused: number;
+  /** Connects and authentications of hosts that were refused. */
+  readonly refusedHosts: number;
   /** Rules of `--command-faults`, in their order. */
   readonly faults: ReadonlyArray<{
     /** As it was written. */
@@ -122,6 +124,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     port,
     ...(tlsKeys !== undefined && { tlsKeys }),
     firmware: packageVersion(),
+    onNotice: (notice) => output.note(notice),
     ...(options.reservations !== undefined && { reservations: options.reservations }),
     ...(options.commandFaults !== undefined && { faults: options.commandFaults }),
     ...(options.seed !== undefined && { seed: options.seed }),
@@ -158,9 +161,10 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
 }
 
 function report(server: NvmeTargetServer, nqns: readonly string[], seconds: number, output: Output): void {
-  const { queues, commands, refused } = server.counters;
+  const { queues, commands, refused, refusedHosts } = server.counters;
   const subsystems = nqns.map((nqn) => ({ nqn, namespaces: [...server.namespaceCounters(nqn)!] }));
   output.line(`${queues} queues, ${commands} commands, ${refused} of them answered with an error`);
+  if (refusedHosts > 0) output.line(`${refusedHosts} refused connections of hosts`);
   for (const { nqn, namespaces } of subsystems) {
     for (const { nsid, bytesRead, bytesWritten } of namespaces) {
       output.line(`${nqn} ${nsid}: ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`);

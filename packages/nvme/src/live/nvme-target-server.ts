@@ -61,6 +61,8 @@ export interface NvmeTargetServerOptions {
   readonly faults?: string | undefined;
   /** Seed of rules with a probability. Default: a random one. */
   readonly seed?: number | undefined;
+  /** Called with sentences for the log: the first host that was refused. */
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
@@ -74,6 +76,7 @@ const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
   reservations: true,
   faults: true,
   seed: true,
+  onNotice: true,
 };
 
 const POOL_BYTES_MAX = 64 << 20;
@@ -81,6 +84,7 @@ const WAITERS_MAX = 65_536;
 /** Bytes of all outstanding READs: about as much as the port's link holds. */
 const PULL_BYTES_MAX = 4 << 20;
 const CONNECTION_LIMITS = { total: 4096, perAddress: 1024 };
+const TOO_MANY = 'there are as many connections as there may be';
 const ADMIN_ENTRIES_MAX = QUEUE_ENTRIES_MAX;
 const READS_MAX = 16;
 
@@ -111,6 +115,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   private constructor(options: NvmeTargetServerOptions, reservations: ReservationFile | undefined) {
     this.#reservations = reservations;
     const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
+    const { onNotice } = options;
     this.#tls =
       options.tlsKeys &&
       new NvmeTlsServer(
@@ -125,6 +130,7 @@ export class NvmeTargetServer implements AsyncDisposable {
       clock: SYSTEM_CLOCK,
       firmware,
       randomBytes,
+      onRefused: (remote, why) => onNotice?.(`a host at ${remote} was refused: ${why} (further ones are only counted)`),
       ...(this.#faults !== undefined && { faults: this.#faults }),
     });
     this.#pool = new BufferPool<Slab>({
@@ -287,14 +293,17 @@ export class NvmeTargetServer implements AsyncDisposable {
     let queue: TargetQueue | undefined;
     socket.on('error', () => {});
     const origin = peerAddress(socket);
-    if (!this.#limiter.admit(socket, origin, () => queue?.isConnected === true)) return;
+    if (!this.#limiter.admit(socket, origin, () => queue?.isConnected === true)) {
+      this.#target.refuseHost(origin.text, TOO_MANY);
+      return;
+    }
     socket.once('close', () => this.#limiter.leave(socket));
     const accept = (stream: Socket, names?: TlsNames) => {
       const connection = new TcpTargetConnection(new SocketStream(stream), origin.text, this.#pool, names);
       queue = this.#target.accept(connection, portId);
     };
     if (this.#tls === undefined) accept(socket);
-    else this.#tls.admit(socket, accept);
+    else this.#tls.admit(socket, accept, (why) => this.#target.refuseHost(origin.text, why));
   }
 
   async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number, portId: number): Promise<void> {
@@ -328,6 +337,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     }
     const slot = this.#rdmaQuota.admit(request.remote);
     if (slot === undefined) {
+      this.#target.refuseHost(request.remote.text, TOO_MANY);
       request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
       return;
     }

@@ -41,7 +41,7 @@ export class NvmeTlsServer {
     }
   }
 
-  admit(socket: Socket, onHost: (secure: TLSSocket, names: TlsNames) => void): void {
+  admit(socket: Socket, onHost: (secure: TLSSocket, names: TlsNames) => void, onRefused: (why: string) => void): void {
     let names: TlsNames | undefined;
     const pskCallback = (_: TLSSocket, identity: string) => {
       const known = this.#known.get(identity);
@@ -54,7 +54,10 @@ export class NvmeTlsServer {
       else onHost(secure, names);
     });
     withoutTickets((server as unknown as { _sharedCreds: SecureContext })._sharedCreds);
-    server.once('tlsClientError', () => socket.destroy());
+    server.once('tlsClientError', ({ message }) => {
+      onRefused(message);
+      socket.destroy();
+    });
     server.emit('connection', socket);
   }
 }
