@@ -76,7 +76,7 @@ function entryPointsOf(folder) {
   const sources = sourcesOf(folder);
   const entries = {};
   for (const entry of Object.values(manifestOf(folder).exports)) {
-    if (entry[SOURCE] === undefined) continue;
+    if (entry[SOURCE] === undefined || entry.default === undefined) continue;
     if (entry[SOURCE].includes('*')) {
       for (const name of internalBundles(sources).keys()) entries[name] = `${name}.virtual`;
     } else entries[basename(entry.default, '.js')] = join(folder, entry[SOURCE]);

@@ -2,20 +2,19 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { BUILT_IN_SCENARIOS, type ScenarioFile, simulate } from '@rocev2/lab/sim';
 import { completed, runVariant, SCENES } from '@rocev2/page/scenes';
+import axe from 'axe-core';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath, launch } from './browser.js';
 
 const COMPRESSED_BYTES_MAX = 250_000;
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Long enough for packets in each: the first flows of some workloads arrive late. */
 function short(scenario: ScenarioFile): ScenarioFile {
@@ -95,7 +94,7 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
   it.each(['light', 'dark'] as const)('has no violation that axe finds (%s)', async (colorScheme) => {
     const page = await open(`${url}#livelock?schemes=go-back-0&message=64+KiB&lang=en`, { colorScheme });
     await complete(page);
-    await page.evaluate(AXE);
+    await page.evaluate(axe.source);
     const found = (await page.evaluate('axe.run()')) as {
       violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
     };

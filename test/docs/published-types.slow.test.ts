@@ -89,7 +89,7 @@ const GENERIC = /KvOptions|KvShardsOptions|^StudyOptions/;
  * `| undefined`, which `exactOptionalPropertyTypes` requires.
  */
 function undefinedOptions(project: string): string {
-  const used = SPECIFIERS.filter((name) => !/command|internal$/.test(name));
+  const used = SPECIFIERS.filter((name) => !/command|internal/.test(name));
   const lines = used.flatMap((specifier, i) => {
     const text = readFileSync(declarationOf(project, specifier), 'utf8');
     const names = new Set(text.match(/\b[A-Z]\w+(?:Options|Init|Attr|WorkRequest|Limits)\b(?=[ ,;}])/g));

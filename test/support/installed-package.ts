@@ -35,9 +35,9 @@ export function manifestOfPackage(folder = ''): Manifest {
 /** What programs can import: entry points without those of `rocev2/internal/*`, which only these packages use. */
 export const SPECIFIERS: readonly string[] = PACKAGE_FOLDERS.map((folder) => manifestOfPackage(folder)).flatMap(
   ({ name, exports }) =>
-    Object.keys(exports)
-      .filter((entry) => !entry.endsWith('.json') && !entry.includes('*'))
-      .map((entry) => `${name}${entry.slice(1)}`),
+    Object.entries(exports)
+      .filter(([entry, target]) => typeof target === 'object' && 'default' in target && !entry.includes('*'))
+      .map(([entry]) => `${name}${entry.slice(1)}`),
 );
 
 /** By the name of a package: the paths of what `npm pack` would put into it. */

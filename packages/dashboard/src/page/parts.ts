@@ -1,5 +1,5 @@
 /**
- * `@rocev2/dashboard/parts`: the parts of pages that show packets and rates. They need a browser, a global `uPlot`, and
+ * `@rocev2/dashboard/parts`: the parts of pages that show packets and rates. Only sources of this repository import it. They need a browser, a global `uPlot`, and
  * `style.css` of this folder.
  */
 
