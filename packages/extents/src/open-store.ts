@@ -5,7 +5,7 @@ import type { JournalDevice } from './journal.js';
 import type { Manager, NewNode } from './messages.js';
 
 /** What a node opens its folder with. */
-export interface StoreParts {
+export interface ExtentStoreParts {
   readonly files: ExtentFiles;
   readonly manager: Manager;
   readonly callMs: number;
@@ -18,7 +18,7 @@ export interface StoreParts {
  * As {@link ExtentStore.open}. If the folder and the journal do not belong together, the manager learns of it, and
  * `status` shows it.
  */
-export async function openStore(parts: StoreParts): Promise<ExtentStore> {
+export async function openStore(parts: ExtentStoreParts): Promise<ExtentStore> {
   const { files, registerNode, journal, trustsFolder } = parts;
   try {
     return await ExtentStore.open(files, registerNode, journal, trustsFolder);
@@ -28,7 +28,7 @@ export async function openStore(parts: StoreParts): Promise<ExtentStore> {
   }
 }
 
-async function reportRefusal({ files, manager, callMs }: StoreParts, error: RoceError): Promise<void> {
+async function reportRefusal({ files, manager, callMs }: ExtentStoreParts, error: RoceError): Promise<void> {
   try {
     const own = await ExtentStore.identityIn(files);
     if (own === undefined) return;

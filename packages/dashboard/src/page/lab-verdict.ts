@@ -1,6 +1,6 @@
 import type { LabChoices, LabSample, LabState } from '../messages/lab-messages.js';
 import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
-import { toneOfShare, type Verdict } from './verdict.js';
+import { toneOfShare, type VerdictText } from './verdict.js';
 
 const RANDOM_LOSS: Readonly<Partial<Record<LabSample['settings']['loss'], number>>> = {
   'random=0.001': 0.001,
@@ -20,7 +20,7 @@ const TITLES: Readonly<Record<ReturnType<typeof toneOfShare>, string>> = {
 };
 
 /** What the newest of `samples` shows, with the reason. There is at least one sample. */
-export function labVerdict(plan: Plan, samples: readonly LabSample[]): Verdict {
+export function labVerdict(plan: Plan, samples: readonly LabSample[]): VerdictText {
   const sample = samples[samples.length - 1];
   const { settings, linkBps, goodputBps, latency } = sample;
   if (linkBps === 0) return idle('Nothing is on the link', 'A has sent no data in the last second.');
@@ -51,7 +51,7 @@ function isSame(one: LabSample['settings'], other: LabSample['settings']): boole
   return Object.entries(one).every(([name, value]) => other[name as keyof typeof other] === value);
 }
 
-function livelock(plan: Plan, sample: LabSample): Verdict {
+function livelock(plan: Plan, sample: LabSample): VerdictText {
   return {
     tone: 'bad',
     title: 'Livelock: the link is busy, and nothing arrives',
@@ -71,7 +71,7 @@ function whatIsLost(plan: Plan, { settings, queuePairs }: LabSample): string {
   return `the switch loses ${formatShare(chance)} of them: one message in ${formatCount(Math.round(1 / whole))} gets through without a loss`;
 }
 
-function delivers({ choices }: Plan, sample: LabSample, share: number): Verdict {
+function delivers({ choices }: Plan, sample: LabSample, share: number): VerdictText {
   const { settings, queueBytes } = sample;
   const tone = toneOfShare(share);
   const useful = `${formatShare(share)} of what A sends is useful.`;
@@ -95,6 +95,6 @@ function packetsOf({ messageBytes, mtu }: Plan): number {
   return messageBytes / mtu;
 }
 
-function idle(title: string, text: string): Verdict {
+function idle(title: string, text: string): VerdictText {
   return { tone: 'idle', title, text };
 }

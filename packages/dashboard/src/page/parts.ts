@@ -9,5 +9,5 @@ export { element } from './dom.js';
 export { formatNs, formatRate } from './format.js';
 export { LadderView } from './ladder-view.js';
 export { TimeChart } from './time-chart.js';
-export { toneOfShare, type Verdict } from './verdict.js';
+export { toneOfShare } from './verdict.js';
 export { VerdictView } from './verdict-view.js';

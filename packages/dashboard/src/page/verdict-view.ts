@@ -1,5 +1,5 @@
 import { element } from './dom.js';
-import type { Verdict } from './verdict.js';
+import type { VerdictText } from './verdict.js';
 
 /** A sentence that rates what is shown. Screen readers announce changes of the title only. */
 export class VerdictView {
@@ -7,7 +7,7 @@ export class VerdictView {
   readonly #text = element('span');
   readonly element = element('p', { class: 'verdict' }, this.#title, ' ', this.#text);
 
-  show({ tone, title, text }: Verdict): void {
+  show({ tone, title, text }: VerdictText): void {
     this.element.className = `verdict ${tone}`;
     if (this.#title.textContent !== title) this.#title.textContent = title;
     this.#text.textContent = text;

@@ -1,7 +1,7 @@
 /** `idle`: there is nothing to rate. */
 export type Tone = 'good' | 'fair' | 'bad' | 'idle';
 
-export interface Verdict {
+export interface VerdictText {
   readonly tone: Tone;
   readonly title: string;
   readonly text: string;

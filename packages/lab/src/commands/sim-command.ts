@@ -18,7 +18,7 @@ import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
 import { showFigure } from './sim/figures/figure-command.js';
 import { runCommand } from './sim/run-command.js';
 import { showCommand } from './sim/show-command.js';
-import { MEASURE_NAMES, type MeasureName } from './sim/sweep/measures.js';
+import { MEASURE_NAMES, type SweepMeasureName } from './sim/sweep/measures.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
 import { sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
 
@@ -190,9 +190,9 @@ Examples:
     .action((options: WorkerOptions) => workCommand(options, new Output(io, false)));
 }
 
-function measureNames(text: string): MeasureName[] {
+function measureNames(text: string): SweepMeasureName[] {
   return text.split(',').map((name) => {
-    if ((MEASURE_NAMES as readonly string[]).includes(name)) return name as MeasureName;
+    if ((MEASURE_NAMES as readonly string[]).includes(name)) return name as SweepMeasureName;
     throw new InvalidArgumentError(`there is no column '${name}' (${namesHint(name, MEASURE_NAMES, 'there are')})`);
   });
 }

@@ -37,11 +37,11 @@ const MEASURES = {
 } as const satisfies Readonly<Record<string, Measure>>;
 
 /** Name of a column of `sim sweep --csv`. */
-export type MeasureName = keyof typeof MEASURES;
+export type SweepMeasureName = keyof typeof MEASURES;
 
-export const MEASURE_NAMES = Object.keys(MEASURES) as readonly MeasureName[];
+export const MEASURE_NAMES = Object.keys(MEASURES) as readonly SweepMeasureName[];
 
-export function measure(name: MeasureName, result: ScenarioResult): number | null {
+export function measure(name: SweepMeasureName, result: ScenarioResult): number | null {
   return MEASURES[name](result);
 }
 
@@ -92,7 +92,7 @@ const T_QUANTILES = [
 ];
 const NORMAL_QUANTILE = 1.96;
 
-export function estimate(name: MeasureName, { results }: SeedGroup): Estimate {
+export function estimate(name: SweepMeasureName, { results }: SeedGroup): Estimate {
   const values = results.map((result) => measure(name, result)).filter((value) => value !== null);
   const middle = mean(values);
   const freedom = values.length - 1;

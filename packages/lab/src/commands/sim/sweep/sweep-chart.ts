@@ -1,5 +1,5 @@
 import { type ChartPanel, CommandFailure, EXIT_USAGE, renderLineChart } from '@rocev2/command';
-import { bySeed, estimate, isUnaffectedBySeed, type MeasureName, type SeedGroup } from './measures.js';
+import { bySeed, estimate, isUnaffectedBySeed, type SeedGroup, type SweepMeasureName } from './measures.js';
 import { type SweepPoint, type SweepResult, textOf } from './points.js';
 
 /** From this ratio of the largest to the smallest x value on, the axis is logarithmic. */
@@ -12,7 +12,7 @@ const UNITS: Readonly<Record<string, { readonly unit: string; readonly divisor: 
 };
 
 /** Measures over the first axis that is not the seed, a line for each combination of the others. */
-export function sweepChart(title: string, runs: readonly SweepResult[], measures: readonly MeasureName[]): string {
+export function sweepChart(title: string, runs: readonly SweepResult[], measures: readonly SweepMeasureName[]): string {
   const groups = bySeed(runs);
   const unaffected = groups.find(isUnaffectedBySeed);
   if (unaffected !== undefined) {

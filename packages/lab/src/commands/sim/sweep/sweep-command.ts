@@ -22,7 +22,7 @@ import {
   estimate,
   isUnaffectedBySeed,
   MEASURE_NAMES,
-  type MeasureName,
+  type SweepMeasureName,
 } from './measures.js';
 import { overridesOf, type SweepPoint, type SweepResult, type SweepTask, sweepPoints, textOf } from './points.js';
 import { sweepOnRedis } from './redis-executor.js';
@@ -64,7 +64,7 @@ export interface SweepOptions {
   readonly fresh?: true;
   readonly csv?: string;
   readonly plot?: string;
-  readonly y?: readonly MeasureName[];
+  readonly y?: readonly SweepMeasureName[];
   /** False for --no-assert. */
   readonly assert: boolean;
 }
@@ -177,7 +177,7 @@ function groupsOf(results: readonly SweepResult[]): SweepGroup[] {
 }
 
 /** What a plot shows by default: completion times where flows end, otherwise goodput and queue. */
-function measuresOf(results: readonly SweepResult[]): readonly MeasureName[] {
+function measuresOf(results: readonly SweepResult[]): readonly SweepMeasureName[] {
   const hasEnds = results.some(({ result }) => hasCompletions(result));
   return hasEnds ? ['completionP50Ns', 'completionP99Ns'] : ['goodputBps', 'queueP99Bytes'];
 }
