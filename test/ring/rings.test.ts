@@ -11,6 +11,7 @@ import {
   F64_BLOCK_LENGTH,
 } from '../../src/memory/ring/commands.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../../src/memory/ring/completion-ring.js';
+import { DoorbellRing } from '../../src/memory/ring/doorbell-ring.js';
 import { EventRing } from '../../src/memory/ring/event-ring.js';
 import { RecvQueue, RecvWqe, SendQueue, SendWqe } from '../../src/memory/ring/work-queue.js';
 
@@ -242,5 +243,40 @@ describe('command fields', () => {
   it('have codes of their own', () => {
     const codes = Object.values(COMMANDS).map((command) => command.code);
     expect(new Set(codes).size).toBe(codes.length);
+  });
+});
+
+describe('memory of another program', () => {
+  const memory = (bytes: number, header: readonly number[]) => {
+    const buffer = new ArrayBuffer(bytes);
+    new Int32Array(buffer).set(header);
+    return buffer;
+  };
+
+  it('is a ring if its elements fit', () => {
+    expect(new RecvQueue(memory(64 + 4 * 32, [0, 0, 0, 4, 32])).depth).toBe(4);
+  });
+
+  it.each([
+    ['has less than a header', 32, []],
+    ['has no elements', 64, []],
+    ['has a depth that is not a power of two', 64 + 3 * 32, [0, 0, 0, 3, 32]],
+    ['has a depth below zero', 64 + 4 * 32, [0, 0, 0, -2147483648, 32]],
+    ['has elements that are too short', 64 + 4 * 16, [0, 0, 0, 4, 12]],
+    ['is shorter than its elements', 64 + 3 * 32, [0, 0, 0, 4, 32]],
+  ])('is refused if it %s', (_, bytes, header) => {
+    const refusal = expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    expect(() => new RecvQueue(memory(bytes, header))).toThrow(refusal);
+  });
+
+  it('rings each doorbell once per round at most, whatever its index says', () => {
+    const ring = new DoorbellRing(memory(64 + 8 * 4, [0, 0, 0, 8, 4]));
+    ring.producer = 0x7fff_ffff;
+    let rung = 0;
+    ring.drain(
+      () => rung++,
+      () => {},
+    );
+    expect(rung).toBe(8);
   });
 });

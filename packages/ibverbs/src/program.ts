@@ -25,10 +25,6 @@ const RING_BYTES_MAX = 4 * 2 ** 30;
 const SETTLE_MAX_NS = 1e9;
 /** Word of a send queue's header that says that the queue pair has failed by itself. */
 const WORD_FATAL = 7;
-const CQE_BYTES = 64;
-const SEND_BYTES_MIN = 128;
-const RECV_BYTES_MIN = 32;
-const DOORBELL_BYTES = 4;
 
 /** Attribute bits of libibverbs that the NIC knows; the path migration state is accepted, as it never changes. */
 const KNOWN_ATTRIBUTES = 0x1f_ffff;
@@ -260,7 +256,7 @@ export class Program {
         return this.#createCq(message);
       case op.OP_CREATE_SRQ: {
         const pd = this.#own('pd', first);
-        const rings = this.#openRings([message.number(1), message.number(2), RECV_BYTES_MIN]);
+        const rings = this.#openRings([message.number(1), message.number(2)]);
         return this.#create('srq', rings, message, async ([memory]) => {
           return (await device.command('createSrq', { pd, memory })).srq;
         });
@@ -286,15 +282,20 @@ export class Program {
 
   #takeDoorbells(message: op.NicMessage): void {
     if (this.#doorbells !== undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the doorbells are known already');
-    const segment = openRing(this.#ports, this.pid, [message.number(0), message.number(1), DOORBELL_BYTES]);
+    const segment = openRing(this.#ports, this.pid, [message.number(0), message.number(1)]);
     const { qp } = this.#objects;
     const ring = (qpn: number) => {
       if (qp.has(qpn)) this.#engine.ringDoorbell(qpn);
     };
-    const watcher = new DoorbellWatcher(segment.memory, ring, () => {
+    const all = () => {
       for (const qpn of qp.keys()) ring(qpn);
-    });
-    this.#doorbells = { watcher, segment };
+    };
+    try {
+      this.#doorbells = { watcher: new DoorbellWatcher(segment.memory, ring, all), segment };
+    } catch (error) {
+      segment.close();
+      throw error;
+    }
   }
 
   async #registerMemory(message: op.NicMessage): Promise<void> {
@@ -311,7 +312,7 @@ export class Program {
   }
 
   async #createCq(message: op.NicMessage): Promise<void> {
-    const rings = this.#openRings([message.number(0), message.number(1), CQE_BYTES]);
+    const rings = this.#openRings([message.number(0), message.number(1)]);
     const cookie = message.long(2);
     const channel = this.#channels.get(message.number(3));
     const more = { cookie, channel };
@@ -331,10 +332,7 @@ export class Program {
     this.#own('cq', recvCq);
     if (srq !== 0) this.#own('srq', srq);
     if (type < 2 || type > 4) throw new RoceError('ERR_ROCE_UNSUPPORTED', `queue pairs of type ${type} are not known`);
-    const rings = this.#openRings(
-      [message.number(5), message.number(6), SEND_BYTES_MIN],
-      [message.number(7), message.number(8), RECV_BYTES_MIN],
-    );
+    const rings = this.#openRings([message.number(5), message.number(6)], [message.number(7), message.number(8)]);
     const signalAll = message.number(9);
     return this.#create('qp', rings, message, async ([sqMemory, rqMemory]) => {
       const args = { pd, type, sendCq, recvCq, srq, sqMemory, rqMemory, signalAll };
@@ -400,13 +398,11 @@ export class Program {
   }
 
   #openRings(...rings: readonly OfferedRing[]): SharedSegment[] {
+    const ringBytes = rings.reduce((sum, [, bytes]) => sum + bytes, this.#ringBytes);
+    if (ringBytes > RING_BYTES_MAX) throw new RoceError('ERR_ROCE_LIMIT', 'too much memory in rings');
     const segments: SharedSegment[] = [];
     try {
-      for (const place of rings) {
-        if (this.#ringBytes + place[1] > RING_BYTES_MAX)
-          throw new RoceError('ERR_ROCE_LIMIT', 'too much memory in rings');
-        segments.push(openRing(this.#ports, this.pid, place));
-      }
+      for (const place of rings) segments.push(openRing(this.#ports, this.pid, place));
       return segments;
     } catch (error) {
       for (const segment of segments) segment.close();

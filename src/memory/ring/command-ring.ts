@@ -30,6 +30,10 @@ export class CommandRing extends Ring {
     return new CommandRing(createRingMemory(allocate, depth, ELEMENT_BYTES));
   }
 
+  constructor(memory: ArrayBufferLike) {
+    super(memory, ELEMENT_BYTES);
+  }
+
   get isFull(): boolean {
     return this.fill >= this.depth;
   }

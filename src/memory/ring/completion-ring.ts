@@ -39,6 +39,10 @@ export class CompletionRing extends Ring {
     return new CompletionRing(createRingMemory(allocate, depth, CQE_BYTES));
   }
 
+  constructor(memory: ArrayBufferLike) {
+    super(memory, CQE_BYTES);
+  }
+
   /** False when the ring is full: the completion is lost and the CQ is broken. */
   push(cqe: Cqe): boolean {
     const index = this.producer;

@@ -9,11 +9,16 @@ import { createRingMemory, Ring } from './ring.js';
 
 /** Set when the ring was full: every QP has to be checked. */
 const WORD_ALL = 5;
+const ELEMENT_BYTES = 4;
 
 export class DoorbellRing extends Ring {
   /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): DoorbellRing {
-    return new DoorbellRing(createRingMemory(allocate, depth, 4));
+    return new DoorbellRing(createRingMemory(allocate, depth, ELEMENT_BYTES));
+  }
+
+  constructor(memory: ArrayBufferLike) {
+    super(memory, ELEMENT_BYTES);
   }
 
   ring(qpn: number): void {
@@ -34,7 +39,9 @@ export class DoorbellRing extends Ring {
 
   /** An element is released before its QP is served, so that a later doorbell counts as a new one. */
   drain(one: (qpn: number) => void, all: () => void): void {
-    for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
+    let index = this.consumer;
+    // A ring holds no more: the thread that rings may be of another program, with a wrong index.
+    for (let left = this.depth; left > 0 && index !== this.producer; left--, index = (index + 1) >>> 0) {
       const qpn = this.view.getUint32(this.offsetOf(index), true);
       this.consumer = (index + 1) >>> 0;
       one(qpn);

@@ -10,6 +10,7 @@ export const EVENT_DEPTH = 4096;
 
 /** Set when the ring was full and an event was lost. */
 const WORD_LOST = 5;
+const ELEMENT_BYTES = 8;
 
 export interface RingEvent {
   type: number;
@@ -19,7 +20,11 @@ export interface RingEvent {
 export class EventRing extends Ring {
   /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): EventRing {
-    return new EventRing(createRingMemory(allocate, depth, 8));
+    return new EventRing(createRingMemory(allocate, depth, ELEMENT_BYTES));
+  }
+
+  constructor(memory: ArrayBufferLike) {
+    super(memory, ELEMENT_BYTES);
   }
 
   /** False when the ring is full: the event is lost, and {@link takeLost} reports it. */

@@ -45,7 +45,10 @@ export function createRingMemory(
   return memory;
 }
 
-/** One side's view of a ring; both sides construct it over the same memory. */
+/**
+ * One side's view of a ring; both sides construct it over the same memory. The other side may be another program, so
+ * depth and stride are read once and checked.
+ */
 export class Ring {
   readonly memory: ArrayBufferLike;
   readonly header: Int32Array;
@@ -55,14 +58,23 @@ export class Ring {
   readonly mask: number;
   readonly strideBytes: number;
 
-  constructor(memory: ArrayBufferLike) {
+  /** Throws ERR_ROCE_INVALID_ARGUMENT unless the memory has a header and its elements, of `elementBytes` or more. */
+  constructor(memory: ArrayBufferLike, elementBytes: number) {
+    if (memory.byteLength < RING_HEADER_BYTES) throw notARing(memory, elementBytes);
     this.memory = memory;
     this.header = new Int32Array(memory, 0, RING_HEADER_BYTES / 4);
     this.view = new DataView(memory);
     this.bytes = new Uint8Array(memory);
-    this.depth = this.header[WORD_DEPTH];
-    this.mask = this.depth - 1;
-    this.strideBytes = this.header[WORD_STRIDE];
+    const depth = this.header[WORD_DEPTH];
+    const strideBytes = this.header[WORD_STRIDE];
+    const isPowerOfTwo = depth > 0 && depth <= RING_DEPTH_MAX && (depth & (depth - 1)) === 0;
+    const isStride = strideBytes >= elementBytes && strideBytes % 4 === 0;
+    if (!isPowerOfTwo || !isStride || RING_HEADER_BYTES + depth * strideBytes > memory.byteLength) {
+      throw notARing(memory, elementBytes);
+    }
+    this.depth = depth;
+    this.mask = depth - 1;
+    this.strideBytes = strideBytes;
   }
 
   offsetOf(index: number): number {
@@ -90,4 +102,11 @@ export class Ring {
   get fill(): number {
     return (this.producer - this.consumer) >>> 0;
   }
+}
+
+function notARing({ byteLength }: ArrayBufferLike, elementBytes: number): RoceError {
+  return new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `${byteLength} bytes are not a ring of elements of ${elementBytes} bytes or more`,
+  );
 }

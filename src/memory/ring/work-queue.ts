@@ -136,8 +136,8 @@ abstract class WorkQueue extends Ring {
   /** The memory as 64-bit numbers: storing one takes 5 ns, by a DataView 12. */
   readonly #longs: BigUint64Array;
 
-  constructor(memory: ArrayBufferLike) {
-    super(memory);
+  constructor(memory: ArrayBufferLike, elementBytes: number) {
+    super(memory, elementBytes);
     this.#longs = new BigUint64Array(memory, 0, memory.byteLength >>> 3);
   }
 
@@ -180,7 +180,7 @@ export class SendQueue extends WorkQueue {
   }
 
   constructor(memory: ArrayBufferLike) {
-    super(memory);
+    super(memory, SEND_FIXED_BYTES);
     this.maxInlineBytes = this.strideBytes - SEND_FIXED_BYTES;
     this.maxSge = Math.min(SGE_COUNT_MAX, Math.floor(this.maxInlineBytes / SGE_BYTES));
   }
@@ -307,7 +307,7 @@ export class RecvQueue extends WorkQueue {
   }
 
   constructor(memory: ArrayBufferLike) {
-    super(memory);
+    super(memory, RECV_FIXED_BYTES);
     this.maxSge = Math.min(SGE_COUNT_MAX, Math.floor((this.strideBytes - RECV_FIXED_BYTES) / SGE_BYTES));
   }
 
