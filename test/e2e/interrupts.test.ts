@@ -28,6 +28,15 @@ describe.runIf(isBuilt)('Ctrl-C', () => {
     expect(documentOf('disk-bench', bench.stdout)).toHaveProperty('rows');
   });
 
+  it('ends READs that are copies, which never wait', async () => {
+    const server = start('lat', 'read', '--bind', SERVER, '-p', '26192');
+    await server.writes('stderr', /waiting for/);
+    const client = start('lat', 'read', SERVER, '--bind', CLIENT, '-p', '26192', '-D', '10min');
+    await client.writes('stdout', /RKey/);
+    client.kill('SIGINT');
+    expect(await client.ended()).toBe(130);
+  });
+
   it('ends the server of a transfer under way, and the client hears of it', async () => {
     const server = start('bw', 'write', '--bind', SERVER, '-p', '26191');
     await server.writes('stderr', /waiting for/);

@@ -134,7 +134,10 @@ async function rounds(
     if (outcome === LOST) lost++;
     else if (outcome !== UNMEASURED) latency.add(outcome);
     const share = durationNs > 0 ? elapsedNs / durationNs : round / plan.iterations;
-    if ((round & 0xff) === 0) progress.update(Math.round(share * 100), `${round} rounds`);
+    if ((round & 0xff) === 0) {
+      progress.update(Math.round(share * 100), `${round} rounds`);
+      await nextTurn(); // Copies to mapped regions complete without it.
+    }
   }
   return { counts: [round - lost], lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
