@@ -9,7 +9,6 @@ import { COUNTER, COUNTER_NAMES } from '../memory/ring/counters.js';
 import type { ProtectionMode } from '../memory/ring/protection.js';
 import type { NicTuning } from '../nic/nic.js';
 import { IpAddress } from '../packet/address.js';
-import { prioritiesOfDscps } from '../packet/dscp-priority.js';
 import { PSP_OVERHEAD_BYTES } from '../packet/psp.js';
 import type { PcapngFile } from '../port/capture/pcapng-file.js';
 import type { TraceFile } from '../port/capture/trace-file.js';
@@ -116,6 +115,7 @@ export async function openPort(
   const crc32 = chooseCrc32();
   const isObserved = [options.pcap, options.loss, options.trace].some((option) => option !== undefined);
   const instruments = isObserved ? await INSTRUMENTS.load() : undefined;
+  const tuning = await tuningOf(options);
   const framePort = options.frame === undefined ? undefined : await makeFramePort(options, address);
   const isBare = !isObserved && options.protection === undefined;
   const udp = framePort === undefined ? await makeBatchedPort(options, address, driving, isBare) : undefined;
@@ -167,7 +167,7 @@ export async function openPort(
     batched,
     trace,
     protection,
-    tuning: tuningOf(options),
+    tuning,
     countInto: (shared) => {
       counters = shared;
       protection?.countInto(shared);
@@ -187,10 +187,10 @@ export async function openPort(
   };
 }
 
-function tuningOf({ frame }: PortOptions): NicTuning {
+async function tuningOf({ frame }: PortOptions): Promise<NicTuning> {
   const tuning = { pacingCatchUpNs: PACING_CATCH_UP_NS };
   if (frame?.dscpToPriority === undefined) return tuning;
-  const priorities = prioritiesOfDscps(frame.dscpToPriority);
+  const priorities = (await FRAME_PORTS.load()).prioritiesOfDscps(frame.dscpToPriority);
   return { ...tuning, priorityOfDscp: (dscp) => priorities[dscp] };
 }
 

@@ -33,8 +33,8 @@ const NS3_RDMA_FRAME_BYTES = 1030;
 
 /**
  * `file` with the settings of `original`: parameters of the rate controls that it names, and marking, memory, pauses
- * and recovery where the file has none. Throws ERR_ROCE_CONFLICT if the original lacks a rate control of the file, or if
- * hosts have links of different rates; ERR_ROCE_MALFORMED for a file that is not a scenario.
+ * and recovery where the file has none. Throws ERR_ROCE_MALFORMED for a file that is not a scenario. Throws
+ * ERR_ROCE_CONFLICT if the original lacks a rate control of the file, or if hosts have links of different rates.
  */
 export function like(file: unknown, original: Original): ScenarioFile {
   const scenario = parseScenario(file);
