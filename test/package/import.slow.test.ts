@@ -68,15 +68,18 @@ function run(program: string): string {
 }
 
 describe.runIf(isBuilt)('an import from Node', () => {
-  /** Entry point, files and bytes at most. The number of files decides how long an import takes: docs/how-to/deploy.md. */
+  /**
+   * Entry point, files and bytes at most. What browsers cannot have (native CRC-32, Buffer, files of captures) is in modules of its own, which costs
+   * files. The number of files decides how long an import takes: docs/how-to/deploy.md.
+   */
   it.each([
-    ['rocev2', 63, 884_000],
+    ['rocev2', 64, 891_000],
     ['rocev2/packet', 14, 87_000],
-    ['rocev2/storage', 44, 1_289_000],
-    ['rocev2/window', 10, 97_000],
+    ['rocev2/storage', 44, 1_292_000],
+    ['rocev2/window', 10, 98_000],
     ['rocev2/dgram-ext', 19, 119_000],
     ['rocev2/congestion', 8, 80_000],
-    ['@rocev2/lab/fluid', 23, 99_000],
+    ['@rocev2/lab/fluid', 23, 100_000],
   ])('of %s loads at most %d files and %d bytes', (entry, files, bytes) => {
     const loaded = load(entry);
     expect(loaded.files.length, loaded.files.join('\n')).toBeLessThanOrEqual(files);
@@ -86,14 +89,14 @@ describe.runIf(isBuilt)('an import from Node', () => {
 
   /** Entry point; files and bytes at most, its own and those of rocev2; the same beyond what a program has that imports rocev2. */
   it.each([
-    ['@rocev2/rpc', [81, 1_084_000], [20, 210_000]],
-    ['@rocev2/kv', [84, 1_166_000], [23, 292_000]],
-    ['@rocev2/primitives', [83, 1_126_000], [22, 251_000]],
-    ['@rocev2/extents', [99, 2_335_000], [38, 1_461_000]],
-    ['@rocev2/nvme', [102, 2_263_000], [41, 1_398_000]],
-    ['@rocev2/lab/sim', [193, 2_201_000], [132, 1_339_000]],
-    ['@rocev2/lab/switch', [86, 1_191_000], [25, 319_000]],
-    ['@rocev2/inspect', [87, 1_237_000], [26, 365_000]],
+    ['@rocev2/rpc', [82, 1_092_000], [21, 228_000]],
+    ['@rocev2/kv', [85, 1_175_000], [24, 301_000]],
+    ['@rocev2/primitives', [84, 1_135_000], [23, 260_000]],
+    ['@rocev2/extents', [100, 2_348_000], [39, 1_479_000]],
+    ['@rocev2/nvme', [103, 2_278_000], [42, 1_416_000]],
+    ['@rocev2/lab/sim', [198, 2_231_000], [137, 1_367_000]],
+    ['@rocev2/lab/switch', [88, 1_205_000], [27, 337_000]],
+    ['@rocev2/inspect', [88, 1_248_000], [27, 383_000]],
   ] as const)('of %s loads at most %j files and bytes, of which %j beside rocev2', (entry, [files, bytes], beyond) => {
     const [transport, loaded] = [load('rocev2'), load(entry)];
     const [moreFiles, moreBytes] = beyond;
@@ -170,7 +173,7 @@ describe.runIf(isBuilt)('an import from Node', () => {
   it('finds a file of its own for each entry, and nothing there that no build has made', () => {
     for (const folder of PACKAGE_FOLDERS) {
       const entries = Object.values(manifestOfPackage(folder).exports).flatMap((entry) =>
-        typeof entry === 'string' ? [] : [`${folder}${entry['default']}`],
+        typeof entry === 'string' || entry['default'] === undefined ? [] : [`${folder}${entry['default']}`],
       );
       const isThere = (path: string) =>
         path.includes('*') ? readdirSync(dirname(path)).length > 10 : existsSync(path);
