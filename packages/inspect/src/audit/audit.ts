@@ -112,8 +112,8 @@ export class Audit {
 
   /**
    * Throws ERR_ROCE_UNKNOWN_NAME for an option that does not exist, ERR_ROCE_OUT_OF_RANGE for a rule that does not exist
-   * or an impossible port, ERR_ROCE_INVALID_ARGUMENT for another kind of value, ERR_ROCE_MALFORMED for `capturedAt` that
-   * is not an IP address.
+   * or an impossible port. Throws ERR_ROCE_INVALID_ARGUMENT for another kind of value, ERR_ROCE_MALFORMED for
+   * `capturedAt` that is not an IP address.
    */
   constructor(options: AuditOptions = {}) {
     checkOptions('Audit', options, AUDIT_OPTIONS);

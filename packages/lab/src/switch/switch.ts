@@ -110,7 +110,7 @@ export class Switch {
 
   /**
    * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule,
-   * ERR_ROCE_CONFLICT for settings that contradict each other, ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or
+   * ERR_ROCE_CONFLICT for settings that contradict each other. Throws ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or
    * ERR_ROCE_UNKNOWN_NAME for settings that are wrong by themselves.
    */
   constructor(options: SwitchOptions) {

@@ -149,7 +149,7 @@ export const TEXTS = {
   'incast.queue': { en: 'Queue to the receiver', zh: '通往接收端的队列' },
   'incast.lossy': { en: 'Without PFC the queue overflows', zh: '没有 PFC 时队列溢出' },
   'incast.lossy.text': {
-    en: '{senders} senders fill the buffer, and the switch drops {lost} packets. With {scheme}, {share} % of what the link to the receiver carries completes messages. With PFC nothing is lost, after {pauses} pause frames.',
+    en: '{senders} senders fill the buffer, and the switch drops {lost} packets. With {scheme}, {share} % of the traffic on the link to the receiver completes messages. With PFC nothing is lost, after {pauses} pause frames.',
     zh: '{senders} 个发送端填满缓冲区，交换机丢弃 {lost} 个报文。使用 {scheme} 时，通往接收端的链路上只有 {share} % 的流量用于完成消息。启用 PFC 时没有丢包，发送了 {pauses} 个暂停帧。',
   },
   'incast.paused': { en: 'Nothing is lost', zh: '没有丢包' },
