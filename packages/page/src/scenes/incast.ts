@@ -5,6 +5,8 @@ import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
 
 const DURATION_NS = 5e6;
+/** Short, so that completions are dense in time. */
+const MESSAGE_BYTES = 8192;
 const BUFFER_BYTES = 720_000;
 
 export const INCAST: Scene = {
@@ -36,7 +38,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
       topology: { kind: 'star', hosts: senders + 1, rate: LINK_BPS, delay: 2000 },
       nic: { ...NIC, recovery, inflight: 110 },
       switch: { buffer: { totalBytes: BUFFER_BYTES }, ...(name === 'PFC' && { pfc: { priorities: [0] } }) },
-      flows: [flowsOf({ from: `h0..h${senders - 1}`, to: `h${senders}`, message: 65_536 })],
+      flows: [flowsOf({ from: `h0..h${senders - 1}`, to: `h${senders}`, message: MESSAGE_BYTES })],
     }),
     watch: (run: ScenarioRun) => watch(run, senders),
   }));

@@ -6,6 +6,8 @@ import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
 
 const DURATION_NS = 12e6;
 const STORM_NS = 2e6;
+/** Short, so that completions are dense in time. */
+const MESSAGE_BYTES = 8192;
 const [BROKEN, OTHER] = ['h4', 'h5'] as const;
 const VARIANTS = ['no storm', 'storm', 'storm, watchdog'] as const;
 /** A victim with less of its link is stopped. */
@@ -42,8 +44,8 @@ function variants(values: Values, seed: number): readonly Variant[] {
         buffer: { totalBytes: 4_194_304 },
       },
       flows: [
-        flowsOf({ from: 'h0', to: BROKEN, message: 65_536 }),
-        flowsOf({ from: 'h1..h2', to: OTHER, message: 65_536 }),
+        flowsOf({ from: 'h0', to: BROKEN, message: MESSAGE_BYTES }),
+        flowsOf({ from: 'h1..h2', to: OTHER, message: MESSAGE_BYTES }),
       ],
       ...(name !== 'no storm' && {
         happenings: [{ do: 'storm', at: STORM_NS, host: BROKEN, priority: 0 }] satisfies Scenario['happenings'],

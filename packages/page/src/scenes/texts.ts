@@ -110,8 +110,8 @@ export const TEXTS = {
   },
   'dcqcn.ramp': { en: 'Every packet is marked above', zh: '队列超过该值时标记所有报文' },
   'dcqcn.ramp.hint': {
-    en: 'Kmax of RED. Marking begins at 5 KB and has the same slope in both cases.',
-    zh: 'RED 的 Kmax。标记从 5 KB 开始，两种情况斜率相同。',
+    en: 'Kmax of RED. Marking begins at 5 KB, with nearly the same slope in both cases.',
+    zh: 'RED 的 Kmax。标记从 5 KB 开始，两种情况斜率几乎相同。',
   },
   'dcqcn.queue': { en: 'Queue, packets', zh: '队列：报文仿真' },
   'dcqcn.modelQueue': { en: 'Queue, fluid model', zh: '队列：流体模型' },
