@@ -69,7 +69,8 @@ describe.runIf(isBuilt)('the packages', () => {
     );
     expect([...Object.values(bin), ...loaded].filter((path) => !isThere(path))).toEqual([]);
     // Declarations are made when a tarball is; published-types.test.ts reads them. Here: each is that of the entry's source.
-    for (const entry of entries.filter((entry) => SOURCE in entry)) {
+    // An entry that only the sources of this repository import has nothing that ships.
+    for (const entry of entries.filter((entry) => SOURCE in entry && Object.keys(entry).length > 1)) {
       const source = posix.join(folder, entry[SOURCE]);
       expect(entry['types']).toBe(`./dist/types/${source.replace(/ts$/, 'd.ts')}`);
       expect(source.includes('*') || existsSync(source), source).toBe(true);

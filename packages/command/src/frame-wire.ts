@@ -47,9 +47,9 @@ function priorityOf(text: string): [dscp: number, priority: number] {
 
 /** The option `--frame`: connects the endpoint to a switch. */
 export function frameOption(
-  description = 'connect to this port of a rocev2 switch or a QEMU guest; DSCP=PRIORITY: as the switch maps it',
+  description = 'connect to this port of a rocev2 switch or a QEMU guest; options: link rate, and DSCP=PRIORITY as in the switch',
 ): Option {
-  return new Option('--frame <host:port[,rate][,dscp=priority]>', description).argParser(parseFrame);
+  return new Option('--frame <host:port[,option...]>', description).argParser(parseFrame);
 }
 
 /** The option `--frame-port`: the UDP port of this end of the wire. */

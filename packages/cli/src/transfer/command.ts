@@ -54,7 +54,7 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
     )
     .addOption(
       frameOption(
-        'connect to this port of a rocev2 switch over a link of this rate (default: 10Gbps); --bind is the address there; DSCP=PRIORITY: as the switch maps it',
+        'connect to this port of a rocev2 switch; --bind is the address there; options: link rate (default: 10Gbps), and DSCP=PRIORITY as in the switch',
       ),
     )
     .option(

@@ -21,8 +21,15 @@ export async function loadScenario(choice: ScenarioChoice): Promise<Scenario> {
 
 export async function loadDocument(choice: ScenarioChoice): Promise<unknown> {
   const { set, like: original } = choice;
-  const file = override(await loadFile(choice), set);
+  const loaded = await loadFile(choice);
+  // What is not an object is refused where it is parsed.
+  if (!isRecord(loaded)) return loaded;
+  const file = override(loaded, set);
   return original === undefined ? file : override(like(file, original), controlParameters(set));
+}
+
+function isRecord(file: unknown): file is Record<string, unknown> {
+  return typeof file === 'object' && file !== null && !Array.isArray(file);
 }
 
 async function loadFile({ name, topology, flows, flowFormat }: ScenarioChoice): Promise<unknown> {
@@ -31,7 +38,7 @@ async function loadFile({ name, topology, flows, flowFormat }: ScenarioChoice): 
     ...(topology !== undefined && { topology: await readTopology(topology) }),
     ...(flows !== undefined && { flows: [{ kind: 'list', flows: await readFlows(flows, flowFormat ?? 'hpcc') }] }),
   };
-  return { ...(file as object), ...foreign };
+  return isRecord(file) ? { ...file, ...foreign } : file;
 }
 
 async function readTopology(path: string) {
