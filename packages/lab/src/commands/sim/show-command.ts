@@ -1,6 +1,6 @@
 import { defineDocument, type Output } from '@rocev2/command';
 import type { Original } from '../../sim/scenario/like.js';
-import type { ScenarioFile } from '../../sim/scenario/schema.js';
+import { parseScenario, type ScenarioFile } from '../../sim/scenario/schema.js';
 import { loadDocument } from './load.js';
 
 /** The fields of `sim show --json`. */
@@ -17,6 +17,7 @@ export async function showCommand(
   output: Output,
 ): Promise<void> {
   const scenario = (await loadDocument({ name, set, ...(like !== undefined && { like }) })) as ScenarioFile;
+  parseScenario(scenario);
   output.line(JSON.stringify(scenario, null, 2));
   output.document(SIM_SHOW_DOCUMENT, { scenario });
 }
