@@ -38,8 +38,11 @@ function inScript(text) {
   return text.replaceAll('</script', '<\\/script');
 }
 
-/** Writes the page into a folder, and returns the size of `index.html` when compressed. */
-export async function buildPage(folder) {
+/**
+ * Writes the page into a folder, and returns the size of `index.html` when compressed. `documents` is the address of
+ * documents to which the page links.
+ */
+export async function buildPage(folder, { documents = '' } = {}) {
   const [program, worker, labElement] = await Promise.all(
     ['main', 'worker', 'lab-element'].map((name) => programOf(`${VIEW}/${name}.ts`)),
   );
@@ -50,7 +53,7 @@ export async function buildPage(folder) {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rocev2</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="data:,">${documents && `\n<link rel="help" href="${documents}">`}
 <style>${styles.map((path) => readFileSync(join(ROOT, path), 'utf8')).join('\n')}</style>
 </head>
 <body>

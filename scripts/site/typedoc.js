@@ -34,7 +34,7 @@ export default {
   hideGenerator: true,
   searchInComments: true,
   searchInDocuments: true,
-  highlightLanguages: ['bash', 'console', 'dockerfile', 'ini', 'javascript', 'json', 'typescript'],
+  highlightLanguages: ['bash', 'console', 'dockerfile', 'html', 'ini', 'javascript', 'json', 'typescript'],
   ignoredHighlightLanguages: ['text'],
   markdownItLoader: showPlainTextPlainly,
   validation: { notExported: true, invalidLink: true, notDocumented: true, invalidPath: true, rewrittenLink: true },

@@ -3,6 +3,7 @@
 export const TEXTS = {
   title: { en: 'RDMA networks, simulated in this page', zh: '在本页中仿真 RDMA 网络' },
   scenes: { en: 'Scenes', zh: '场景' },
+  documents: { en: 'Documents', zh: '文档' },
   language: { en: '中文', zh: 'English' },
   theme: { en: 'Light or dark', zh: '浅色 / 深色' },
   settings: { en: 'Settings', zh: '设置' },

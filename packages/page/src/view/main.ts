@@ -13,12 +13,25 @@ class Page {
   readonly #reset = element('button', { type: 'button' });
   readonly #language = element('button', { type: 'button' });
   readonly #theme = element('button', { type: 'button', id: 'theme' });
+  /** Of a page that is the start page of documents. */
+  readonly #documents = document.querySelector('link[rel=help]');
+  readonly #documentsLink = element('a', { href: this.#documents?.getAttribute('href') ?? '' });
   readonly #scene = new SceneView((values) => this.#go({ ...this.#state, values }));
   #state: PageState = stateOf(location.hash, navigator.languages);
 
   start(): void {
     const seed = element('label', {}, this.#seedText, ' ', this.#seed);
-    const tools = element('div', { class: 'tools' }, seed, this.#copy, this.#reset, this.#language, this.#theme);
+    const links = this.#documents === null ? [] : [this.#documentsLink];
+    const tools = element(
+      'div',
+      { class: 'tools' },
+      ...links,
+      seed,
+      this.#copy,
+      this.#reset,
+      this.#language,
+      this.#theme,
+    );
     const isEmbedded = new URLSearchParams(location.search).has('embed');
     document.documentElement.classList.toggle('embedded', isEmbedded);
     document.body.replaceChildren(
@@ -69,6 +82,7 @@ class Page {
     this.#seedText.textContent = text('seed');
     this.#copy.textContent = text('copyLink');
     this.#reset.textContent = text('reset');
+    this.#documentsLink.textContent = text('documents');
     this.#language.textContent = text('language');
     this.#language.lang = LANGUAGES.find((one) => one !== this.#state.language)!;
     this.#theme.textContent = text('theme');
