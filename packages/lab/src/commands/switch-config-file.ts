@@ -88,9 +88,9 @@ export function liveSwitchOptions(
   if (unknown !== undefined) throw new CommandFailure(EXIT_USAGE, `--rate: there is no port '${unknown.port}'`);
   const rateOfAll = rates.findLast(({ port }) => port === undefined);
   const portConfig = Object.fromEntries(
-    ports.map((port): [string, SwitchPortConfig] => {
-      const rate = rates.findLast((candidate) => candidate.port === port.name) ?? rateOfAll;
-      return [port.name, { ...port, ...(rate !== undefined && { rateBps: rate.rateBps }) }];
+    ports.map(({ name, local: _local, remote: _remote, ...config }): [string, SwitchPortConfig] => {
+      const rate = rates.findLast((candidate) => candidate.port === name) ?? rateOfAll;
+      return [name, { ...config, ...(rate !== undefined && { rateBps: rate.rateBps }) }];
     }),
   );
   const ecn = overrides.ecn ?? fileConfig.ecn;
