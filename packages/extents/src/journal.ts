@@ -123,7 +123,11 @@ export class Journal {
     if (last !== undefined && isNeeded(last, this.#owner)) await replay(this.#file, last, files);
     this.#marks = marks;
     // The last start ended after the head had its next mark: the folder may forget the one before, and get another next.
-    if (last?.mark !== undefined && last.mark === this.#owner.next) await marks.settle(last.mark);
+    // A process that was killed before its sync has left a head that a power failure may still take away.
+    if (last?.mark !== undefined && last.mark === this.#owner.next) {
+      await this.#file.sync();
+      await marks.settle(last.mark);
+    }
     await this.#storeHead({ cluster, node, life, ring: this.#ring, tail: 0 });
   }
 

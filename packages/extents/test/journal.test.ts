@@ -69,6 +69,49 @@ function append(sequence: number, { extent = EXTENT, offset = sequence * BYTES, 
   return store.append(extent, 1, { offset, record: encodeRecord(head, Buffer.alloc(5000, sequence + 1)) });
 }
 
+/**
+ * A folder with an empty journal. `begin` starts it: to the end, or to a point at which the power fails, or at `sync` the
+ * process is killed.
+ */
+function newFolder() {
+  emptyJournal(device, SLOTS + RING);
+  const never = new Promise<never>(() => {});
+  const folder: { used?: string | undefined; next?: string | undefined } = {};
+  let life = 0;
+  const begin = async (last?: 'prepare' | 'sync' | 'settle') => {
+    const owner = { cluster: 'test', node: 1, life: ++life, used: folder.used, next: folder.next };
+    const { sync, ...rest } = await until(events, counted());
+    const isLast = () => last === 'sync' && folder.next !== undefined;
+    const file = { ...rest, sync: () => (isLast() ? never : sync()) };
+    const journal = await until(events, Journal.open({ file, clock: virtualClock(events), random }, owner));
+    const begun = journal.begin(disk.open(), {
+      prepare: async (next) => {
+        folder.next = next;
+        if (last === 'prepare') await never;
+      },
+      settle: async (used) => {
+        // The mark before this start's is settled first.
+        if (last === 'settle' && used === folder.next && calls.length > 0) await never;
+        folder.used = used;
+        folder.next = undefined;
+      },
+    });
+    if (last === undefined) return until(events, begun);
+    await run(START_STEPS);
+    if (last !== 'sync') return loseUnsynced();
+    for (const one of [disk, device]) one.kill();
+  };
+  return { folder, begin };
+}
+
+/** The power fails, and nothing that was not synced is kept. */
+function loseUnsynced(): void {
+  for (const one of [disk, device]) {
+    for (const content of one.files.values()) content.changes = [];
+    one.powerLoss();
+  }
+}
+
 /** So many events, each with all that follows from it. */
 async function run(steps: number): Promise<void> {
   for (let k = 0; k < steps; k++) {
@@ -293,38 +336,25 @@ describe('a journal', () => {
   });
 
   it('is accepted after a start that ended between its two marks, and another that ended before its own', async () => {
-    emptyJournal(device, SLOTS + RING);
-    const never = new Promise<never>(() => {});
-    let folder: { used?: string; next?: string } = {};
-    let life = 0;
-    const begin = async (last: 'prepare' | 'settle' | undefined) => {
-      const owner = { cluster: 'test', node: 1, life: ++life, used: folder.used, next: folder.next };
-      const journal = await until(
-        events,
-        counted().then((file) => Journal.open({ file, clock: virtualClock(events), random }, owner)),
-      );
-      const begun = journal.begin(disk.open(), {
-        prepare: async (next) => {
-          folder = { ...folder, next };
-          if (last === 'prepare') await never;
-        },
-        settle: async (used) => {
-          // The mark before this start's is settled first.
-          if (last === 'settle' && used === folder.next && calls.length > 0) await never;
-          folder = { used };
-        },
-      });
-      if (last === undefined) return until(events, begun);
-      await run(START_STEPS);
-      for (const one of [disk, device]) one.powerLoss();
-    };
-    await begin(undefined);
+    const { folder, begin } = newFolder();
+    await begin();
     const { used } = folder;
     await begin('settle');
     expect(folder.used).toBe(used);
     await begin('prepare');
     expect(folder.used).not.toBe(used);
-    await begin(undefined);
+    await begin();
+  });
+
+  it('is accepted after a start that was killed before its sync, and another that lost power', async () => {
+    const { folder, begin } = newFolder();
+    await begin();
+    const { used } = folder;
+    await begin('sync');
+    expect(folder).toEqual({ used, next: expect.any(String) });
+    await begin('prepare');
+    expect(folder.used).not.toBe(used);
+    await begin();
   });
 
   it('of another node, or with something else in it, is refused', async () => {
