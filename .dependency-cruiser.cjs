@@ -51,7 +51,7 @@ const packages = {
   inspect: ['command'],
   lab: ['command', 'inspect'],
   dashboard: ['command', 'lab'],
-  page: ['dashboard', 'lab'],
+  page: ['dashboard', 'inspect', 'lab'],
   cli: ['command', 'dashboard', 'extents', 'ibverbs', 'inspect', 'kv', 'lab', 'nvme'],
 };
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { BUILT_IN_SCENARIOS, type ScenarioFile, simulate } from '@rocev2/lab/sim';
-import { completed, runVariant, SCENES } from '@rocev2/page/scenes';
+import { completed, runVariant, SIMULATED_SCENES } from '@rocev2/page/scenes';
 import axe from 'axe-core';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
@@ -65,7 +65,7 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     const page = await open(`${url}#livelock?seed=7&loss=1%2F256&message=1+MiB&lang=en`);
     await complete(page);
     expect(await page.locator('.verdict').textContent()).toMatch(/Livelock/);
-    const [scene] = SCENES;
+    const [scene] = SIMULATED_SCENES;
     const [variant] = scene.variants(completed(scene, { loss: '1/256', message: '1 MiB' }), 7);
     const { outcome } = (await runVariant(variant, () => true))!;
     expect(await page.locator('.hash').textContent()).toContain(outcome.result.traceHash);
@@ -100,6 +100,22 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     };
     const lines = found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`);
     expect(lines).toEqual([]);
+    await page.close();
+  });
+
+  it.each(['light', 'dark'] as const)('reads a capture without a request (%s)', async (colorScheme) => {
+    const page = await open(`${url}#capture?lang=en`, { colorScheme });
+    await page.getByLabel('Choose a capture').setInputFiles('test/golden/loss-req-send-rc-v4.pcapng');
+    await complete(page);
+    expect(await page.locator('.verdict').textContent()).toMatch(/^No rule is broken/);
+    expect(await page.locator('.rung.dropped').count()).toBeGreaterThan(0);
+    await page.getByRole('button', { name: 'Example' }).click();
+    await expect.poll(() => page.locator('.verdict').textContent()).toMatch(/^Rules that must be kept are broken: 11/);
+    const number = page.locator('.packet-number').first();
+    await number.click();
+    expect(await page.locator('mark').textContent()).toBe(await number.textContent());
+    await page.evaluate(axe.source);
+    expect(((await page.evaluate('axe.run()')) as { violations: unknown[] }).violations).toEqual([]);
     await page.close();
   });
 

@@ -48,7 +48,9 @@ describe.runIf(isBuilt)('a bundle for browsers', () => {
   it('has the entries that documents name', () => {
     expect(ENTRIES.toSorted()).toEqual([
       '@rocev2/command/schema',
+      '@rocev2/dashboard/internal/page',
       '@rocev2/inspect',
+      '@rocev2/inspect/internal/page',
       '@rocev2/lab/fluid',
       '@rocev2/lab/internal/page',
       '@rocev2/lab/sim',

@@ -1,15 +1,23 @@
 /** Scenes run in Node.js, as they do in the worker of the page. */
 
+import { readFileSync } from 'node:fs';
+import { Audit, CaptureStream } from '@rocev2/inspect';
 import { simulate } from '@rocev2/lab/sim';
 import {
+  type CaptureReport,
   completed,
+  exampleCapture,
+  type FileScene,
   LOST,
   NAK,
   REPEATED,
+  readCapture,
   runVariant,
   SCENES,
+  SIMULATED_SCENES,
   TEXTS,
   type TextKey,
+  textIn,
   type Variant,
 } from '@rocev2/page/scenes';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +26,7 @@ function short({ scenario, ...rest }: Variant, duration: number): Variant {
   return { ...rest, scenario: { ...scenario, duration } };
 }
 
-describe.each(SCENES)('the scene $name', (scene) => {
+describe.each(SIMULATED_SCENES)('the scene $name', (scene) => {
   const values = completed(scene, {});
 
   it('has texts, and possible initial values', () => {
@@ -57,7 +65,7 @@ it('every text has both languages, with the same numbers', () => {
 });
 
 describe('the livelock', () => {
-  const [scene] = SCENES;
+  const [scene] = SIMULATED_SCENES;
   const values = completed(scene, { loss: '1/256', message: '1 MiB' });
   const variantsFor = (duration: number) => scene.variants(values, 1).map((variant) => short(variant, duration));
 
@@ -91,7 +99,7 @@ describe('the livelock', () => {
 });
 
 describe('other scenes', () => {
-  const sceneOf = (name: string) => SCENES.find((scene) => scene.name === name)!;
+  const sceneOf = (name: string) => SIMULATED_SCENES.find((scene) => scene.name === name)!;
   const outcomeOf = async (name: string, given: Record<string, string>, duration: number) => {
     const scene = sceneOf(name);
     const [variant] = scene.variants(completed(scene, given), 1);
@@ -112,5 +120,38 @@ describe('other scenes', () => {
     expect(lossy.result.summary.droppedPackets).toBeGreaterThan(0);
     expect(paused.result.summary).toMatchObject({ droppedPackets: 0 });
     expect(paused.result.summary.pauseFrames).toBeGreaterThan(0);
+  });
+});
+
+describe('a capture', () => {
+  const scene = SCENES.find(({ kind }) => kind === 'file')! as FileScene;
+  const golden = (name: string) => new Blob([readFileSync(`test/golden/${name}.pcapng`)]);
+  const explained = (report: CaptureReport) => {
+    const { title, text, numbers } = scene.explain(report);
+    return [title, text].map((key) => textIn('en', key, numbers)).join('. ');
+  };
+
+  it('has the report of the audit, all packets, and a ladder with the loss', async () => {
+    const name = 'loss-req-send-rc-v4';
+    const report = (await readCapture(golden(name), () => true))!;
+    const audit = new Audit({ fitsRates: true });
+    for await (const packets of CaptureStream.of(golden(name)).chunks()) for (const one of packets) audit.take(one);
+    expect(report.audit).toEqual(audit.report());
+    expect(report.packets).toHaveLength(report.audit.packets.roce);
+    const shown = report.connections.flatMap(({ packets }) => packets);
+    expect(shown.some(({ isLost }) => isLost) && shown.some(({ kind }) => kind === 'nak')).toBe(true);
+    expect(explained(report)).toMatch(/^No rule is broken\. \d+ RoCEv2 packets, 1 connections/);
+  });
+
+  it('shows damaged packets of the example as a broken rule', async () => {
+    const report = await exampleCapture(1);
+    expect(report.rules[0]).toMatchObject({ verdict: 'violation', severity: 'must' });
+    expect(report.audit.findings.filter(({ verdict }) => verdict === 'violation')).not.toEqual([]);
+    expect(explained(report)).toMatch(/^Rules that must be kept are broken: \d/);
+  });
+
+  it('is given up when asked, and a file of another kind is rejected', async () => {
+    expect(await readCapture(golden('ud-v4'), () => false)).toBeUndefined();
+    await expect(readCapture(new Blob(['no capture']), () => true)).rejects.toThrow(/cannot read/);
   });
 });

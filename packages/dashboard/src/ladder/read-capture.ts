@@ -1,4 +1,6 @@
 import {
+  type CaptureDamage,
+  type CapturedPacket,
   CaptureReader,
   type DecodedPacket,
   decodeRoce,
@@ -14,52 +16,76 @@ import { ENTRIES_MAX, type LadderEntries, type LadderEntry } from './ladder-entr
 
 export function readCapture(file: Uint8Array, udpPort: number): LadderEntries {
   const reader = new CaptureReader(file);
-  const tracker = new FlowTracker();
-  const packets: LadderEntry[] = [];
-  const remarks: string[] = [];
-  let number = 0;
-  let others = 0;
-  let malformed = 0;
-  let leftOut = 0;
-  let firstNs: bigint | undefined;
-  const view = new PacketView();
-  const other = new LeftOut();
-  const ports = new Set([udpPort]);
-  for (const captured of reader) {
-    number++;
-    const kind = view.read(captured, number, 0);
-    if (kind !== SEEN.UDP || view.destinationPort !== udpPort) {
-      others++;
-      if (kind === SEEN.UDP) other.addToOtherPort(view);
-      else other.add(kind, captured);
-      continue;
+  const packets = new CapturePackets(udpPort);
+  for (const captured of reader) packets.take(captured);
+  return packets.entries(reader.damage);
+}
+
+/** Takes the packets of one capture in order. */
+export class CapturePackets {
+  readonly #udpPort: number;
+  readonly #ports: ReadonlySet<number>;
+  readonly #onDecoded: (packet: DecodedPacket, events: readonly FlowEvent[]) => void;
+  readonly #tracker = new FlowTracker();
+  readonly #packets: LadderEntry[] = [];
+  readonly #view = new PacketView();
+  readonly #other = new LeftOut();
+  #number = 0;
+  #others = 0;
+  #malformed = 0;
+  #leftOut = 0;
+  #firstNs: bigint | undefined;
+
+  /** `onDecoded` is called for each of the first packets to the port, well formed or not. */
+  constructor(udpPort: number, onDecoded: (packet: DecodedPacket, events: readonly FlowEvent[]) => void = () => {}) {
+    this.#udpPort = udpPort;
+    this.#ports = new Set([udpPort]);
+    this.#onDecoded = onDecoded;
+  }
+
+  /** The next packet of the file. */
+  take(captured: CapturedPacket): void {
+    const number = ++this.#number;
+    const kind = this.#view.read(captured, number, 0);
+    if (kind !== SEEN.UDP || this.#view.destinationPort !== this.#udpPort) {
+      this.#others++;
+      if (kind === SEEN.UDP) this.#other.addToOtherPort(this.#view);
+      else this.#other.add(kind, captured);
+      return;
     }
-    for (const part of separated(captured, ports)) {
-      if (packets.length === ENTRIES_MAX) {
-        leftOut++;
+    for (const part of separated(captured, this.#ports)) {
+      if (this.#packets.length === ENTRIES_MAX) {
+        this.#leftOut++;
         continue;
       }
-      firstNs ??= captured.timestampNs;
-      const timeNs = Number(captured.timestampNs - firstNs);
+      this.#firstNs ??= captured.timestampNs;
+      const timeNs = Number(captured.timestampNs - this.#firstNs);
       const packet = decodeRoce(udpOf(part)!, { number, timeNs, interfaceId: captured.interfaceId }, true);
-      const events = tracker.observe(packet);
+      const events = this.#tracker.observe(packet);
+      this.#onDecoded(packet, events);
       const entry = entryOf(packet, events);
-      if (entry !== undefined) packets.push(entry);
-      else if (packet.malformed === 'merged_packets') other.inseparable++;
-      else malformed++;
+      if (entry !== undefined) this.#packets.push(entry);
+      else if (packet.malformed === 'merged_packets') this.#other.inseparable++;
+      else this.#malformed++;
     }
   }
-  if (others > 0) remarks.push(`${others} other packets of the file are not to UDP port ${udpPort}.`);
-  for (const reason of other.reasons) remarks.push(`Not shown: ${reason}.`);
-  if (malformed > 0) remarks.push(`${malformed} packets to this port are not RoCEv2.`);
-  if (leftOut > 0)
-    remarks.push(`${leftOut} packets behind the first ${ENTRIES_MAX} are not shown: cut the file with editcap.`);
-  if (reader.damage !== undefined) {
-    remarks.push(
-      `The file is damaged at byte ${reader.damage.offset}: ${reader.damage.reason}. The packets before it are shown.`,
-    );
+
+  entries(damage: CaptureDamage | undefined): LadderEntries {
+    const remarks: string[] = [];
+    if (this.#others > 0)
+      remarks.push(`${this.#others} other packets of the file are not to UDP port ${this.#udpPort}.`);
+    for (const reason of this.#other.reasons) remarks.push(`Not shown: ${reason}.`);
+    if (this.#malformed > 0) remarks.push(`${this.#malformed} packets to this port are not RoCEv2.`);
+    if (this.#leftOut > 0) {
+      remarks.push(
+        `${this.#leftOut} packets after the first ${ENTRIES_MAX} are not shown: shorten the file with editcap.`,
+      );
+    }
+    if (damage !== undefined) {
+      remarks.push(`The file is damaged at byte ${damage.offset}: ${damage.reason}. The packets before it are shown.`);
+    }
+    return { packets: this.#packets, remarks };
   }
-  return { packets, remarks };
 }
 
 function entryOf(packet: DecodedPacket, events: readonly FlowEvent[]): LadderEntry | undefined {

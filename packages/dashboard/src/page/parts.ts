@@ -8,6 +8,7 @@ export { QUEUE_PAIR_COLORS } from './colors.js';
 export { element } from './dom.js';
 export { formatNs, formatRate } from './format.js';
 export { LadderView } from './ladder-view.js';
+export { Table } from './table.js';
 export { TimeChart } from './time-chart.js';
 export { toneOfShare } from './verdict.js';
 export { VerdictView } from './verdict-view.js';

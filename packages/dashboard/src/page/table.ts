@@ -10,7 +10,7 @@ export class Table {
     this.element = element('div', { class: 'table' }, table);
   }
 
-  show(rows: ReadonlyArray<readonly string[]>): void {
+  show(rows: ReadonlyArray<ReadonlyArray<string | Node>>): void {
     this.#body.replaceChildren(...rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, cell)))));
   }
 }

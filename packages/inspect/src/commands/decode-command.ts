@@ -31,8 +31,9 @@ import {
   udpOf,
 } from 'rocev2/internal/capture';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
+import { sixDigits } from '../packet-cells.js';
 import { failIfDamaged } from './capture-damage.js';
-import { DECODE_DOCUMENT, DECODE_LINES, PacketLines, sixDigits } from './decode-lines.js';
+import { DECODE_DOCUMENT, DECODE_LINES, PacketLines } from './decode-lines.js';
 import { decodeTrace } from './decode-trace.js';
 import { openedWords, ProtectedCapture } from './protected-capture.js';
 

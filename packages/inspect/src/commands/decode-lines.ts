@@ -1,15 +1,6 @@
 import { defineDocument, defineLines, type Output } from '@rocev2/command';
-import type {
-  CaptureDamage,
-  DecodedBth,
-  DecodedPacket,
-  FlowEvent,
-  FlowSummary,
-  IcrcVerdict,
-  TraceRecord,
-} from 'rocev2/internal/capture';
-import { RC_FETCH_ADD } from 'rocev2/internal/packet';
-import { ECN_CE } from 'rocev2/internal/port';
+import type { CaptureDamage, DecodedPacket, FlowEvent, FlowSummary, TraceRecord } from 'rocev2/internal/capture';
+import { type PacketCells, packetCells } from '../packet-cells.js';
 import type { OpenedPackets } from './protected-capture.js';
 
 /** The last line of `decode --json`, the only one with a head. */
@@ -55,19 +46,8 @@ type Colors = Output['colors'];
 
 const OPERATION_WIDTH = 24;
 
-interface Cells {
-  readonly number: string;
-  readonly time: string;
-  readonly source: string;
+interface Cells extends PacketCells {
   readonly arrow: string;
-  readonly destination: string;
-  readonly operation: string;
-  readonly qpn: string;
-  readonly psn: string;
-  readonly flags: string;
-  readonly bytes: string;
-  readonly icrc: string;
-  readonly details: string;
 }
 
 const TITLES: Cells = {
@@ -84,8 +64,6 @@ const TITLES: Cells = {
   icrc: 'ICRC',
   details: 'Details',
 };
-
-const ICRC_WORDS: Readonly<Record<IcrcVerdict, string>> = { ok: 'ok', bad: 'BAD', cut: 'cut', unchecked: '-' };
 
 /** The column width follows the longest address so far, so that a capture can be streamed. */
 export class PacketLines {
@@ -105,21 +83,9 @@ export class PacketLines {
 
   #packetLine(packet: DecodedPacket, events: readonly FlowEvent[]): string {
     const { icrc } = packet;
-    const bth = packet.bth ?? packet.psp?.bth;
-    const text = this.#columns({
-      number: String(packet.number),
-      time: (packet.timeNs / 1e9).toFixed(6),
-      source: packet.source,
-      arrow: '->',
-      destination: packet.destination,
-      operation: bth === undefined ? withoutBth(packet) : shortOperation(bth.operation),
-      qpn: bth === undefined ? '' : sixDigits(bth.destQpn),
-      psn: bth === undefined ? '' : sixDigits(bth.psn),
-      flags: bth === undefined ? '' : flags(bth, packet.ecn),
-      bytes: String(bth?.payloadBytes ?? packet.lengthBytes),
-      icrc: ICRC_WORDS[icrc],
-      details: hasNak(packet) ? this.#colors.yellow(details(packet)) : details(packet),
-    });
+    const cells = packetCells(packet);
+    const details = hasNak(packet) ? this.#colors.yellow(cells.details) : cells.details;
+    const text = this.#columns({ ...cells, arrow: '->', details });
     const story = events.map(describeEvent).filter((words) => words !== '');
     const line = [text, ...story.map((words) => this.#colors.yellow(`[${words}]`))].join('  ').trimEnd();
     return icrc === 'bad' || packet.malformed !== undefined ? this.#colors.red(line) : line;
@@ -141,10 +107,6 @@ export class PacketLines {
   }
 }
 
-function withoutBth({ psp, malformed }: DecodedPacket): string {
-  return psp === undefined ? `malformed: ${malformed}` : 'protected, empty';
-}
-
 function hasNak({ aeth }: DecodedPacket): boolean {
   return aeth?.kind === 'nak' || aeth?.kind === 'rnr_nak';
 }
@@ -152,57 +114,4 @@ function hasNak({ aeth }: DecodedPacket): boolean {
 function describeEvent(event: FlowEvent): string {
   if (event.kind === 'gap') return `gap: ${event.missing} PSN${event.missing === 1 ? '' : 's'} missing before`;
   return event.kind === 'retransmission' ? 'resent' : '';
-}
-
-/**
- * The names of the specification, with long words shortened as rxe and perftest do, so that lines fit a wide terminal.
- */
-function shortOperation(operation: string): string {
-  return operation
-    .replace('_WITH_IMMEDIATE', '_IMM')
-    .replace('_WITH_INVALIDATE', '_INV')
-    .replace('_REQUEST', '_REQ')
-    .replace('_RESPONSE', '_RESP');
-}
-
-function flags({ ackReq, solicited, migReq, fecn, becn }: DecodedBth, ecn: number): string {
-  const set = [
-    [ackReq, 'A'],
-    [solicited, 'SE'],
-    [migReq, 'M'],
-    [fecn, 'FECN'],
-    [becn, 'BECN'],
-    [ecn === ECN_CE, 'CE'],
-  ];
-  return set.flatMap(([on, name]) => (on ? [name] : [])).join(',');
-}
-
-function details(p: DecodedPacket): string {
-  const words: string[] = [];
-  if (p.psp) words.push(`PSP spi=${hex(p.psp.spi)} phase=${p.psp.phase} iv=${p.psp.iv}`);
-  if (p.mad)
-    words.push(p.mad.rejectReason ? `${p.mad.name} (${p.mad.rejectReason})` : p.mad.name, `tid=${p.mad.transactionId}`);
-  if (p.reth) words.push(`va=${hex(p.reth.va)} rkey=${hex(p.reth.rkey)} len=${p.reth.dmaLength}`);
-  if (p.atomicEth) {
-    const { va, rkey, swapOrAdd, compare } = p.atomicEth;
-    const isAdd = p.bth?.opcode === RC_FETCH_ADD;
-    words.push(`va=${hex(va)} rkey=${hex(rkey)}`);
-    words.push(isAdd ? `add=${hex(swapOrAdd)}` : `compare=${hex(compare)} swap=${hex(swapOrAdd)}`);
-  }
-  if (p.aeth) words.push(`${p.aeth.meaning} msn=${p.aeth.msn}`);
-  if (p.atomicAckEth) words.push(`original=${hex(p.atomicAckEth.original)}`);
-  if (p.deth && !p.mad) words.push(`qkey=${hex(p.deth.qkey)} srcqp=${hex(p.deth.sourceQpn)}`);
-  if (p.immediate !== undefined) words.push(`imm=${hex(p.immediate, 8)}`);
-  if (p.invalidateRkey !== undefined) words.push(`invalidate rkey=${hex(p.invalidateRkey)}`);
-  if (p.sackBytes !== undefined) words.push(`bitmap of ${p.sackBytes * 8} PSNs`);
-  if (p.train !== undefined && p.train.count > 0) words.push(`train ${p.train.index + 1}/${p.train.count}`);
-  return words.join(' ');
-}
-
-export function sixDigits(value: number): string {
-  return value.toString(16).padStart(6, '0');
-}
-
-function hex(value: number | bigint, digits = 1): string {
-  return `0x${value.toString(16).padStart(digits, '0')}`;
 }

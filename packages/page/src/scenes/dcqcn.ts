@@ -11,7 +11,7 @@ import {
 } from '@rocev2/lab/fluid';
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
 
 const DURATION_NS = 20e6;
 /** Of packets with 1,024 bytes of payload. */
@@ -22,7 +22,8 @@ const QUEUE_MAX_BYTES = 1e6;
 const FLOWS = ['2', '4', '8', '16', '32'] as const;
 const RAMPS: Readonly<Record<string, DcqcnParameters>> = { '200 KB': DCQCN_SIGCOMM15, '2 MB': DCQCN_LONG_RAMP };
 
-export const DCQCN: Scene = {
+export const DCQCN: SimulatedScene = {
+  kind: 'simulated',
   name: 'dcqcn',
   parameters: [
     { name: 'flows', kind: 'slider', values: FLOWS, initial: '4' },

@@ -2,14 +2,15 @@
 
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
 
 const DURATION_NS = 5e6;
 /** Short, so that completions are dense in time. */
 const MESSAGE_BYTES = 8192;
 const BUFFER_BYTES = 720_000;
 
-export const INCAST: Scene = {
+export const INCAST: SimulatedScene = {
+  kind: 'simulated',
   name: 'incast',
   parameters: [
     { name: 'senders', kind: 'slider', values: ['2', '4', '8', '16'], initial: '8' },

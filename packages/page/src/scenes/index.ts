@@ -4,27 +4,34 @@
  * @module @rocev2/page/scenes
  */
 
+import { CAPTURE } from './capture.js';
 import { DCQCN } from './dcqcn.js';
 import { INCAST } from './incast.js';
 import { LIVELOCK } from './livelock.js';
 import { RECOVERY } from './recovery.js';
-import type { Scene } from './scene.js';
+import type { Scene, SimulatedScene } from './scene.js';
 import { SIGNALS } from './signals.js';
 import { STORM } from './storm.js';
 
+export { type CaptureReport, exampleCapture, readCapture } from './capture-report.js';
 export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet-log.js';
 export { runVariant, type VariantProgress, type VariantRun } from './run-variant.js';
 export {
   completed,
   type Explanation,
+  type FileScene,
   type Outcome,
   type Parameter,
   type PlottedSeries,
   type Scene,
+  type SimulatedScene,
   type Values,
   type Variant,
 } from './scene.js';
 export { LANGUAGES, type Language, TEXTS, type TextKey, textIn } from './texts.js';
 
+/** The scenes that simulate, in the order of the page. */
+export const SIMULATED_SCENES: readonly SimulatedScene[] = [LIVELOCK, RECOVERY, DCQCN, INCAST, STORM, SIGNALS];
+
 /** In the order of the page. */
-export const SCENES: readonly Scene[] = [LIVELOCK, RECOVERY, DCQCN, INCAST, STORM, SIGNALS];
+export const SCENES: readonly Scene[] = [...SIMULATED_SCENES, CAPTURE];

@@ -2,7 +2,7 @@
 
 import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
 
 const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat', 'irn', 'rack', 'melo'] as const;
 const DURATION_NS = 10e6;
@@ -10,7 +10,8 @@ const DURATION_NS = 10e6;
 const STUCK_SHARE = 0.01;
 const GOOD_SHARE = 0.9;
 
-export const LIVELOCK: Scene = {
+export const LIVELOCK: SimulatedScene = {
+  kind: 'simulated',
   name: 'livelock',
   parameters: [
     {

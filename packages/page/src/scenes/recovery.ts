@@ -3,7 +3,7 @@
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { recoverySchemes } from 'rocev2/internal/retransmit';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
 
 const SCHEMES = ['go-back-n', 'selective-repeat', 'irn', 'rack'] as const;
 const LOSSES = ['0.0001', '0.001', '0.01'] as const;
@@ -15,7 +15,8 @@ const OVERHEAD_BYTES = 82;
 const PACKET_NS = ((MTU + OVERHEAD_BYTES) * 8e9) / LINK_BPS;
 const GOOD_SHARE = 0.9;
 
-export const RECOVERY: Scene = {
+export const RECOVERY: SimulatedScene = {
+  kind: 'simulated',
   name: 'recovery',
   parameters: [
     { name: 'schemes', kind: 'set', values: SCHEMES, initial: 'go-back-n,selective-repeat' },

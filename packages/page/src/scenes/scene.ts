@@ -1,6 +1,10 @@
-/** A scene shows one idea: controls, the runs that they define, and a sentence that explains the result. */
+/**
+ * A scene shows one idea. A simulated scene has controls, the runs that they define, and a sentence that explains the
+ * result. A file scene reads a file of the user, and has a view for what it finds.
+ */
 
 import type { Scenario, ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
+import type { CaptureReport } from './capture-report.js';
 import type { TextKey } from './texts.js';
 
 /** A control. Its label and hint are the texts `SCENE.NAME` and `SCENE.NAME.hint`. */
@@ -52,10 +56,14 @@ export interface Explanation {
   readonly numbers: Readonly<Record<string, string>>;
 }
 
-export interface Scene {
+interface SceneHead {
   /** In the URL. */
   readonly name: string;
   readonly parameters: readonly Parameter[];
+}
+
+export interface SimulatedScene extends SceneHead {
+  readonly kind: 'simulated';
   readonly series: readonly PlottedSeries[];
   /** The largest value of the bars. */
   readonly barMax: number;
@@ -63,8 +71,17 @@ export interface Scene {
   explain(values: Values, outcomes: readonly Outcome[]): Explanation;
 }
 
+export interface FileScene extends SceneHead {
+  readonly kind: 'file';
+  /** Ends of the names of files, for the choice of a file. */
+  readonly accepts: readonly string[];
+  explain(report: CaptureReport): Explanation;
+}
+
+export type Scene = SimulatedScene | FileScene;
+
 /** The values of a document: those given, where they are possible, and the initial ones. */
-export function completed(scene: Scene, given: Values): Values {
+export function completed(scene: SceneHead, given: Values): Values {
   return Object.fromEntries(
     scene.parameters.map(({ name, kind, values, initial }) => {
       const parts = kind === 'set' ? (given[name] ?? '').split(',') : [given[name]];

@@ -2,7 +2,7 @@
 
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
 
 const CONTROLS = ['dcqcn', 'timely', 'patched-timely', 'swift'] as const;
 const DURATION_NS = 10e6;
@@ -10,7 +10,8 @@ const QUEUE_MAX_BYTES = 1e6;
 /** Jain's index from which shares are fair. */
 const FAIR = 0.9;
 
-export const SIGNALS: Scene = {
+export const SIGNALS: SimulatedScene = {
+  kind: 'simulated',
   name: 'signals',
   parameters: [
     { name: 'controls', kind: 'set', values: CONTROLS, initial: 'dcqcn,timely,swift' },

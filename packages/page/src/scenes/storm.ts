@@ -2,7 +2,7 @@
 
 import type { Scenario, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, Scene, Values, Variant } from './scene.js';
+import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
 
 const DURATION_NS = 12e6;
 const STORM_NS = 2e6;
@@ -13,7 +13,8 @@ const VARIANTS = ['no storm', 'storm', 'storm, watchdog'] as const;
 /** A victim with less of its link is stopped. */
 const STOPPED_SHARE = 0.5;
 
-export const STORM: Scene = {
+export const STORM: SimulatedScene = {
+  kind: 'simulated',
   name: 'storm',
   parameters: [
     { name: 'runs', kind: 'set', values: ['none', 'storm', 'watchdog'], initial: 'none,storm,watchdog' },

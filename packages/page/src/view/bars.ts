@@ -1,5 +1,5 @@
 import { element, formatRate } from '@rocev2/dashboard/parts';
-import type { Scene, TextKey } from '../scenes/index.js';
+import type { SimulatedScene, TextKey } from '../scenes/index.js';
 
 const FORMATS = {
   rate: formatRate,
@@ -14,7 +14,7 @@ export const formatOf = (unit: keyof typeof FORMATS): ((value: number) => string
 export class Bars {
   readonly element = element('div', { class: 'bars' });
 
-  show(scene: Scene, means: ReadonlyMap<string, readonly number[]>, text: (key: TextKey) => string): void {
+  show(scene: SimulatedScene, means: ReadonlyMap<string, readonly number[]>, text: (key: TextKey) => string): void {
     const legend = scene.series.map(({ label, color }) =>
       element('span', {}, element('span', { class: 'swatch', style: `background: var(${color})` }), text(label)),
     );

@@ -4,8 +4,8 @@ import { completed, LANGUAGES, type Language, SCENES, type Scene, type Values } 
 
 const SEED_MAX = 2 ** 31 - 1;
 
-export interface PageState {
-  readonly scene: Scene;
+export interface PageState<S extends Scene = Scene> {
+  readonly scene: S;
   readonly seed: number;
   readonly values: Values;
   readonly language: Language;

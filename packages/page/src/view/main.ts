@@ -1,6 +1,8 @@
 import './uplot-global.js';
 import { element } from '@rocev2/dashboard/parts';
-import { LANGUAGES, SCENES, type TextKey, textIn } from '../scenes/index.js';
+import { type FileScene, LANGUAGES, SCENES, type SimulatedScene, type TextKey, textIn } from '../scenes/index.js';
+import { CaptureView } from './capture-view.js';
+import { EngineWorker } from './engine-worker.js';
 import { hashOf, type PageState, stateOf } from './location-state.js';
 import { SceneView } from './scene-view.js';
 
@@ -16,7 +18,10 @@ class Page {
   /** Of a page that is the start page of documents. */
   readonly #documents = document.querySelector('link[rel=help]');
   readonly #documentsLink = element('a', { href: this.#documents?.getAttribute('href') ?? '' });
-  readonly #scene = new SceneView((values) => this.#go({ ...this.#state, values }));
+  readonly #main = element('main');
+  readonly #engine = new EngineWorker();
+  readonly #scene = new SceneView(this.#engine, (values) => this.#go({ ...this.#state, values }));
+  readonly #capture = new CaptureView(this.#engine);
   #state: PageState = stateOf(location.hash, navigator.languages);
 
   start(): void {
@@ -34,10 +39,7 @@ class Page {
     );
     const isEmbedded = new URLSearchParams(location.search).has('embed');
     document.documentElement.classList.toggle('embedded', isEmbedded);
-    document.body.replaceChildren(
-      element('header', {}, this.#title, this.#scenes, tools),
-      element('main', {}, this.#scene.element),
-    );
+    document.body.replaceChildren(element('header', {}, this.#title, this.#scenes, tools), this.#main);
     this.#seed.addEventListener('change', () => this.#go({ ...this.#state, seed: this.#seed.valueAsNumber }));
     this.#reset.addEventListener('click', () => {
       this.#go({ ...stateOf(`#${this.#state.scene.name}`, []), language: this.#state.language });
@@ -86,7 +88,22 @@ class Page {
     this.#language.textContent = text('language');
     this.#language.lang = LANGUAGES.find((one) => one !== this.#state.language)!;
     this.#theme.textContent = text('theme');
-    this.#scene.show(this.#state);
+    const { scene } = this.#state;
+    if (scene.kind === 'file') this.#showFile({ ...this.#state, scene });
+    else this.#showSimulated({ ...this.#state, scene });
+  }
+
+  #showSimulated(state: PageState<SimulatedScene>): void {
+    if (!this.#main.contains(this.#scene.element)) this.#main.replaceChildren(this.#scene.element);
+    this.#scene.show(state);
+  }
+
+  #showFile(state: PageState<FileScene>): void {
+    if (!this.#main.contains(this.#capture.element)) {
+      this.#scene.leave();
+      this.#main.replaceChildren(this.#capture.element);
+    }
+    this.#capture.show(state);
   }
 
   async #copyLink(): Promise<void> {

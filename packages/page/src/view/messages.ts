@@ -1,13 +1,22 @@
-/** Messages between the page and the worker that simulates. */
+/** Messages between the page and the worker that simulates and reads captures. */
 
-import type { PacketColumns, Values } from '../scenes/index.js';
+import type { CaptureReport, Outcome, PacketColumns, Values } from '../scenes/index.js';
 
 /** Begins the runs of a scene, and gives up those before. */
 export interface RunRequest {
+  readonly kind: 'run';
   readonly request: number;
   readonly scene: string;
   readonly values: Values;
   readonly seed: number;
+}
+
+/** Reads a capture, or the example, and gives up runs before. */
+export interface FileRequest {
+  readonly kind: 'file';
+  readonly request: number;
+  readonly seed: number;
+  readonly file: Blob | undefined;
 }
 
 export type RunReply = { readonly request: number; readonly variant: string } & (
@@ -18,8 +27,12 @@ export type RunReply = { readonly request: number; readonly variant: string } & 
       readonly timesNs: readonly number[];
       readonly samples: ReadonlyArray<readonly number[]>;
     }
-  | { readonly kind: 'result'; readonly outcome: FinishedVariant; readonly packets: PacketColumns }
+  | { readonly kind: 'result'; readonly outcome: Outcome; readonly packets: PacketColumns }
   | { readonly kind: 'failed'; readonly message: string }
 );
 
-type FinishedVariant = import('../scenes/index.js').Outcome;
+export type FileReply = { readonly request: number } & (
+  | { readonly kind: 'reading'; readonly done: number }
+  | { readonly kind: 'report'; readonly report: CaptureReport }
+  | { readonly kind: 'failed'; readonly message: string }
+);

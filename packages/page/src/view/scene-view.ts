@@ -1,11 +1,11 @@
 /** One scene: its controls, what they lead to, and its packets. */
 
 import { element, QUEUE_PAIR_COLORS, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
-import type { Outcome, PacketColumns, Scene, TextKey, Values } from '../scenes/index.js';
+import type { Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
 import { textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';
 import { Controls } from './controls.js';
-import { EngineWorker } from './engine-worker.js';
+import type { EngineWorker } from './engine-worker.js';
 import type { PageState } from './location-state.js';
 import type { RunReply } from './messages.js';
 import { PacketWindow } from './packet-window.js';
@@ -31,16 +31,17 @@ export class SceneView {
   readonly #progress = element('progress', { max: 1, value: 0 });
   readonly #packetWindow: PacketWindow;
   readonly #headings: ReadonlyArray<readonly [HTMLElement, TextKey]>;
-  readonly #engine = new EngineWorker((reply) => this.#take(reply));
+  readonly #engine: EngineWorker;
   readonly #onValues: (values: Values) => void;
-  #state: PageState | undefined;
+  #state: PageState<SimulatedScene> | undefined;
   #variants = new Map<string, ShownVariant>();
   #durationNs = 1;
   #chosen = '';
   #lines: TimeChart[] = [];
   #startedMs = 0;
 
-  constructor(onValues: (values: Values) => void) {
+  constructor(engine: EngineWorker, onValues: (values: Values) => void) {
+    this.#engine = engine;
     this.#onValues = onValues;
     this.#packetWindow = new PacketWindow(
       (key, numbers) => this.#text(key, numbers),
@@ -65,7 +66,7 @@ export class SceneView {
   }
 
   /** Runs again, unless only the language differs. */
-  show(state: PageState): void {
+  show(state: PageState<SimulatedScene>): void {
     const before = this.#state;
     this.#state = state;
     const { scene, values, seed } = state;
@@ -86,7 +87,12 @@ export class SceneView {
     this.#drawResults();
     this.#showPackets();
     this.#startedMs = performance.now();
-    this.#engine.run({ scene: scene.name, values, seed });
+    this.#engine.run({ scene: scene.name, values, seed }, (reply) => this.#take(reply));
+  }
+
+  /** Another view used the worker: the next `show` runs again. */
+  leave(): void {
+    this.#state = undefined;
   }
 
   #text(key: TextKey, numbers?: Readonly<Record<string, string>>): string {
@@ -163,7 +169,7 @@ export class SceneView {
     });
   }
 
-  #makeCharts(scene: Scene): void {
+  #makeCharts(scene: SimulatedScene): void {
     for (const chart of this.#lines) chart.close();
     const labels = [...this.#variants.keys()];
     const colors = QUEUE_PAIR_COLORS.filter((color) => scene.series.every((one) => one.color !== color));
@@ -202,6 +208,6 @@ export class SceneView {
   }
 }
 
-function meansOf(samples: ReadonlyArray<readonly number[]>, scene: Scene): number[] {
+function meansOf(samples: ReadonlyArray<readonly number[]>, scene: SimulatedScene): number[] {
   return scene.series.map((_, i) => samples.reduce((sum, sample) => sum + sample[i], 0) / Math.max(1, samples.length));
 }

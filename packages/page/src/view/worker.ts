@@ -1,7 +1,14 @@
-/** The worker of the page: it simulates, so that the page stays responsive. */
+/** The worker of the page: it simulates and reads captures, so that the page stays responsive. */
 
-import { type PacketColumns, runVariant, SCENES, type Variant } from '../scenes/index.js';
-import type { RunReply, RunRequest } from './messages.js';
+import {
+  exampleCapture,
+  type PacketColumns,
+  readCapture,
+  runVariant,
+  SIMULATED_SCENES,
+  type Variant,
+} from '../scenes/index.js';
+import type { FileReply, FileRequest, RunReply, RunRequest } from './messages.js';
 
 /** The page gets numbers this often. */
 const REPORT_MS = 50;
@@ -11,7 +18,7 @@ const FIRST_PACKETS = 200;
 let newest = 0;
 const turn = new MessageChannel();
 
-function send(reply: RunReply, packets?: PacketColumns): void {
+function send(reply: RunReply | FileReply, packets?: PacketColumns): void {
   const transfer = packets === undefined ? [] : Object.values(packets).flatMap((column) => column.buffer ?? []);
   postMessage(reply, { transfer });
 }
@@ -50,7 +57,7 @@ async function runOne(variant: Variant, request: number): Promise<void> {
 }
 
 async function run({ request, scene, values, seed }: RunRequest): Promise<void> {
-  const found = SCENES.find(({ name }) => name === scene)!;
+  const found = SIMULATED_SCENES.find(({ name }) => name === scene)!;
   for (const variant of found.variants(values, seed)) {
     try {
       await runOne(variant, request);
@@ -61,7 +68,21 @@ async function run({ request, scene, values, seed }: RunRequest): Promise<void> 
   }
 }
 
-addEventListener('message', ({ data }: MessageEvent<RunRequest>) => {
+async function read({ request, file, seed }: FileRequest): Promise<void> {
+  const onProgress = async (done: number) => {
+    send({ request, kind: 'reading', done });
+    await nextTurn();
+    return request === newest;
+  };
+  try {
+    const report = file === undefined ? await exampleCapture(seed) : await readCapture(file, onProgress);
+    if (report !== undefined) send({ request, kind: 'report', report });
+  } catch (error) {
+    send({ request, kind: 'failed', message: (error as Error).message });
+  }
+}
+
+addEventListener('message', ({ data }: MessageEvent<RunRequest | FileRequest>) => {
   newest = data.request;
-  void run(data);
+  void (data.kind === 'run' ? run(data) : read(data));
 });
