@@ -12,6 +12,9 @@ import { browserModules, nodeModulesIn } from './browser-modules.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const VIEW = 'packages/page/src/view';
+/** The page and its worker, which may run code of the user, reach no network. Evaluation is for that code. */
+const POLICY =
+  "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data:";
 
 async function programOf(entry) {
   const { outputFiles, metafile } = await build({
@@ -51,6 +54,7 @@ export async function buildPage(folder, { documents = '' } = {}) {
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rocev2</title>
 <link rel="icon" href="data:,">${documents && `\n<link rel="help" href="${documents}">`}

@@ -4,6 +4,7 @@
  */
 
 export type { LossModel } from '../retransmit/recovery.js';
+export { RECOVERY_API } from '../retransmit/recovery-api.js';
 export {
   createSender,
   type RecoveryName,

@@ -103,6 +103,26 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     await page.close();
   });
 
+  it.each(['light', 'dark'] as const)('runs own code only after a click on Run (%s)', async (colorScheme) => {
+    const page = await open(`${url}#own?lang=en&code=${encodeURIComponent('for (;;);')}`, { colorScheme });
+    const code = page.getByRole('textbox', { name: 'code' });
+    await page.locator('.scene[data-state=held]').waitFor();
+    expect(await page.locator('.verdict').textContent()).toMatch(/^This link contains code/);
+    await page.getByRole('button', { name: 'Run' }).click(); // It never returns: the page stays usable.
+    await page.locator('.scene[data-state=running]').waitFor();
+    await code.fill('const a = 1;\nfail();');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await complete(page);
+    expect(await page.locator('.verdict').textContent()).toMatch(/line 2: fail is not defined/);
+    expect(page.url()).toContain('fail%28%29');
+    await page.getByRole('button', { name: 'Reset' }).click();
+    await expect.poll(() => page.locator('.verdict').textContent()).toMatch(/^(?:Your|A built-in) scheme delivers/);
+    await complete(page);
+    await page.evaluate(axe.source);
+    expect(((await page.evaluate('axe.run()')) as { violations: unknown[] }).violations).toEqual([]);
+    await page.close();
+  });
+
   it.each(['light', 'dark'] as const)('reads a capture without a request (%s)', async (colorScheme) => {
     const page = await open(`${url}#capture?lang=en`, { colorScheme });
     await page.getByLabel('Choose a capture').setInputFiles('test/golden/loss-req-send-rc-v4.pcapng');

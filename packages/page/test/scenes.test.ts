@@ -32,13 +32,14 @@ describe.each(SIMULATED_SCENES)('the scene $name', (scene) => {
   it('has texts, and possible initial values', () => {
     const keys = scene.parameters.flatMap(({ name }) => [`${scene.name}.${name}`, `${scene.name}.${name}.hint`]);
     for (const key of [scene.name, `${scene.name}.idea`, ...keys]) expect(TEXTS).toHaveProperty([key]);
-    for (const { name, values: possible } of scene.parameters) {
+    for (const { name, kind, values: possible } of scene.parameters) {
+      if (kind === 'code') continue;
       for (const value of values[name].split(',')) expect(possible).toContain(value);
     }
   });
 
   it('takes initial values for impossible ones', () => {
-    const given = Object.fromEntries(scene.parameters.map(({ name }) => [name, 'impossible']));
+    const given = Object.fromEntries(scene.parameters.map(({ name }) => [name, 'impossible'.repeat(500)]));
     expect(completed(scene, given)).toEqual(values);
   });
 
@@ -153,5 +154,41 @@ describe('a capture', () => {
   it('is given up when asked, and a file of another kind is rejected', async () => {
     expect(await readCapture(golden('ud-v4'), () => false)).toBeUndefined();
     await expect(readCapture(new Blob(['no capture']), () => true)).rejects.toThrow(/cannot read/);
+  });
+});
+
+describe('own schemes', () => {
+  const scene = SIMULATED_SCENES.find(({ name }) => name === 'own')!;
+  const run = async (values: Record<string, string>) => {
+    const [variant] = scene.variants(completed(scene, values), 1);
+    return (await runVariant(short(variant, 100_000), () => true))!.outcome;
+  };
+  const example = (kind: string) => scene.parameters[1].example!({ kind });
+
+  it('take effect', async () => {
+    const code = example('rate control').replace('= 40e9;', '= 1e9;');
+    const [usual, slow] = [await run({}), await run({ code })];
+    expect(slow.result.summary.goodputBps).toBeLessThan(usual.result.summary.goodputBps / 2);
+    const recovered = await run({ kind: 'recovery scheme' });
+    expect(recovered.result.summary.goodputBps).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['a syntax error', (code: string) => code.replace('#cutNs = 0;', '#cutNs = = 0;'), /^line 8: /],
+    [
+      'an error while it loads',
+      (code: string) => code.replace('registerRateControl({', 'register({'),
+      /^line 27: .*register/,
+    ],
+    ['an error in a method', (code: string) => code.replace('return Math', 'return Mathe'), /^line 17: Mathe is not/],
+    ['code that registers nothing', () => '', /^$/],
+  ])('report %s with its line', async (_, change, message) => {
+    const code = change(example('rate control'));
+    const failure = code === '' ? run({ code: '// nothing' }) : run({ code });
+    await expect(failure).rejects.toThrow(code === '' ? /registers no rate control/ : message);
+  });
+
+  it('reject a scheme of the other kind', async () => {
+    await expect(run({ code: example('recovery scheme') })).rejects.toThrow(/registers a recovery scheme/);
   });
 });

@@ -8,6 +8,7 @@ import { CAPTURE } from './capture.js';
 import { DCQCN } from './dcqcn.js';
 import { INCAST } from './incast.js';
 import { LIVELOCK } from './livelock.js';
+import { OWN } from './own.js';
 import { RECOVERY } from './recovery.js';
 import type { Scene, SimulatedScene } from './scene.js';
 import { SIGNALS } from './signals.js';
@@ -17,6 +18,7 @@ export { type CaptureReport, exampleCapture, readCapture } from './capture-repor
 export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet-log.js';
 export { runVariant, type VariantProgress, type VariantRun } from './run-variant.js';
 export {
+  CODE_MAX,
   completed,
   type Explanation,
   type FileScene,
@@ -31,7 +33,7 @@ export {
 export { LANGUAGES, type Language, TEXTS, type TextKey, textIn } from './texts.js';
 
 /** The scenes that simulate, in the order of the page. */
-export const SIMULATED_SCENES: readonly SimulatedScene[] = [LIVELOCK, RECOVERY, DCQCN, INCAST, STORM, SIGNALS];
+export const SIMULATED_SCENES: readonly SimulatedScene[] = [LIVELOCK, RECOVERY, DCQCN, INCAST, STORM, SIGNALS, OWN];
 
 /** In the order of the page. */
 export const SCENES: readonly Scene[] = [...SIMULATED_SCENES, CAPTURE];

@@ -1,6 +1,7 @@
 /** Runs one simulation of a scene. */
 
-import { factsOf, report, ScenarioRun, STEPS } from '@rocev2/lab/internal/page';
+import { factsOf, report, type Scenario, ScenarioRun, STEPS } from '@rocev2/lab/internal/page';
+import { loadScheme, messageWithLine } from './own-scheme.js';
 import { type PacketColumns, PacketLog } from './packet-log.js';
 import type { Outcome, Variant } from './scene.js';
 
@@ -20,9 +21,25 @@ export interface VariantRun {
 
 /**
  * The result is that of `simulate` for the same scenario. `onStep` is called 200 times; the run is given up, without a
- * result, if it resolves to false.
+ * result, if it resolves to false. Rejects if own code fails, with its line in the message.
  */
 export async function runVariant(
+  variant: Variant,
+  onStep: (progress: VariantProgress) => Promise<boolean> | boolean,
+): Promise<VariantRun | undefined> {
+  if (variant.own === undefined) return await simulated(variant, onStep);
+  try {
+    const name = loadScheme(variant.own);
+    const { scenario } = variant;
+    const chosen = variant.own.kind === 'rate control' ? { cc: { name } } : { recovery: name };
+    const nic = { ...scenario.nic, ...chosen } as Scenario['nic'];
+    return await simulated({ ...variant, scenario: { ...scenario, nic } }, onStep);
+  } catch (error) {
+    throw new Error(messageWithLine(error), { cause: error });
+  }
+}
+
+async function simulated(
   { name, scenario, watch, means = (_, sampled) => sampled }: Variant,
   onStep: (progress: VariantProgress) => Promise<boolean> | boolean,
 ): Promise<VariantRun | undefined> {

@@ -10,12 +10,23 @@ import type { TextKey } from './texts.js';
 /** A control. Its label and hint are the texts `SCENE.NAME` and `SCENE.NAME.hint`. */
 export interface Parameter {
   readonly name: string;
-  readonly kind: 'slider' | 'choice' | 'set';
+  readonly kind: 'slider' | 'choice' | 'set' | 'code';
   /** As the URL has them and the page shows them. */
   readonly values: readonly string[];
-  /** One of the values; of a set some of them, separated by commas. */
+  /** One of the values; of a set some of them, separated by commas; of code empty. */
   readonly initial: string;
+  /** Of code: what runs while its value is empty. */
+  readonly example?: (values: Values) => string;
 }
+
+/** Code of the user that registers a scheme. */
+export interface OwnScheme {
+  readonly kind: 'rate control' | 'recovery scheme';
+  readonly code: string;
+}
+
+/** A link can hold this much code, in characters. */
+export const CODE_MAX = 4000;
 
 /** By the name of the parameter; of a set its values, separated by commas. */
 export type Values = Readonly<Record<string, string>>;
@@ -24,6 +35,8 @@ export type Values = Readonly<Record<string, string>>;
 export interface Variant {
   readonly name: string;
   readonly scenario: Scenario;
+  /** Is loaded before the run, and replaces the scheme of the scenario. */
+  readonly own?: OwnScheme;
   /** What is sampled 200 times: reads the numbers of the scene's series since the last call. */
   watch(run: ScenarioRun): () => readonly number[];
   /** The bars, one number of each series. Default: the means of the samples. */
@@ -84,6 +97,7 @@ export type Scene = SimulatedScene | FileScene;
 export function completed(scene: SceneHead, given: Values): Values {
   return Object.fromEntries(
     scene.parameters.map(({ name, kind, values, initial }) => {
+      if (kind === 'code') return [name, (given[name] ?? '').length > CODE_MAX ? initial : (given[name] ?? initial)];
       const parts = kind === 'set' ? (given[name] ?? '').split(',') : [given[name]];
       const possible = values.filter((value) => parts.includes(value));
       return [name, possible.length === 0 ? initial : possible.join(',')];

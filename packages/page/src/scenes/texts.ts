@@ -215,6 +215,35 @@ export const TEXTS = {
     en: 'The least index of Jain is {jain}, with {unfair}. With {fullest} the mean queue is longest, {queue} KB. The jitter is {jitter}.',
     zh: 'Jain 指数最小为 {jain}（{unfair}）。{fullest} 的平均队列最长，为 {queue} KB。抖动为 {jitter}。',
   },
+  own: { en: 'Your own scheme', zh: '自己的方案' },
+  'own.idea': {
+    en: 'Write a rate control or a recovery scheme, and compare it with built-in ones in the same network.',
+    zh: '编写一个速率控制或丢包恢复方案，在同一网络中与内置方案比较。',
+  },
+  'own.kind': { en: 'Kind', zh: '类型' },
+  'own.kind.hint': {
+    en: 'Rate controls: four senders to one host. Recovery schemes: one sender, and 1 % of the packets is lost.',
+    zh: '速率控制：四个发送端发往一台主机。恢复方案：一个发送端，丢包率 1 %。',
+  },
+  'own.code': { en: 'Code', zh: '代码' },
+  'own.code.hint': {
+    en: 'JavaScript, as in docs/extending.md. The link contains it, up to 4,000 characters.',
+    zh: 'JavaScript，写法见 docs/extending.md。链接中包含代码，最多 4000 个字符。',
+  },
+  run: { en: 'Run', zh: '运行代码' },
+  held: { en: 'This link contains code', zh: '此链接包含代码' },
+  'held.text': {
+    en: 'Read the code, and click Run if you trust it. It runs in a worker of this page without access to the network.',
+    zh: '请先阅读代码，信任它再点击“运行代码”。代码在本页的 worker 中运行，不能访问网络。',
+  },
+  'own.goodput': { en: 'Goodput: completed messages', zh: '有效吞吐：已完成的消息' },
+  'own.queue': { en: 'Queue', zh: '队列' },
+  'own.more': { en: 'Your scheme delivers the most', zh: '自己的方案送达最多' },
+  'own.less': { en: 'A built-in scheme delivers more', zh: '有内置方案送达更多' },
+  'own.text': {
+    en: 'Your scheme delivers {own} Gb/s with a mean queue of {queue} KB; {best} delivers {other} Gb/s with {otherQueue} KB.',
+    zh: '自己的方案送达 {own} Gb/s，平均队列 {queue} KB；{best} 送达 {other} Gb/s，平均队列 {otherQueue} KB。',
+  },
   capture: { en: 'Your capture', zh: '你的抓包' },
   'capture.idea': {
     en: 'A capture of any NIC or switch: decoded, drawn and checked against the rules of RoCEv2. The file stays in this browser.',

@@ -1,5 +1,5 @@
 import { element } from '@rocev2/dashboard/parts';
-import type { Parameter, TextKey, Values } from '../scenes/index.js';
+import { CODE_MAX, type Parameter, type TextKey, type Values } from '../scenes/index.js';
 
 type Translate = (key: TextKey) => string;
 
@@ -7,8 +7,12 @@ export class Controls {
   readonly element = element('form', { class: 'settings' });
   readonly #onChange: (values: Values) => void;
 
-  constructor(onChange: (values: Values) => void) {
+  readonly #onRun: (values: Values) => void;
+
+  /** `onRun` is called with code that the user wants to run. */
+  constructor(onChange: (values: Values) => void, onRun: (values: Values) => void) {
     this.#onChange = onChange;
+    this.#onRun = onRun;
     this.element.addEventListener('submit', (event) => event.preventDefault());
   }
 
@@ -17,7 +21,11 @@ export class Controls {
       const key = `${scene}.${parameter.name}` as TextKey;
       const change = (value: string) => this.#onChange({ ...values, [parameter.name]: value });
       const hint = element('small', {}, text(`${key}.hint` as TextKey));
-      const input = INPUTS[parameter.kind](parameter, values[parameter.name], change);
+      const run = (value: string) => this.#onRun({ ...values, [parameter.name]: value });
+      const input =
+        parameter.kind === 'code'
+          ? codeInput(parameter, { code: values[parameter.name], example: parameter.example!(values) }, text, run)
+          : INPUTS[parameter.kind](parameter, values[parameter.name], change);
       return element('fieldset', {}, element('legend', {}, text(key)), ...input, hint);
     });
     this.element.replaceChildren(...labels);
@@ -65,4 +73,19 @@ const set: MakeInput = (parameter, value, change) => {
   return made.map(({ label }) => label);
 };
 
-const INPUTS: Readonly<Record<Parameter['kind'], MakeInput>> = { slider, choice, set };
+const INPUTS: Readonly<Record<Exclude<Parameter['kind'], 'code'>, MakeInput>> = { slider, choice, set };
+
+/** The code of the example has the value ''. */
+function codeInput(
+  { name }: Parameter,
+  { code, example }: { readonly code: string; readonly example: string },
+  text: Translate,
+  run: (code: string) => void,
+): HTMLElement[] {
+  const attributes = { rows: 24, spellcheck: 'false', maxlength: CODE_MAX, 'aria-label': name, 'data-name': name };
+  const area = element('textarea', { class: 'code', ...attributes });
+  area.value = code === '' ? example : code;
+  const button = element('button', { type: 'button', id: 'run' }, text('run'));
+  button.addEventListener('click', () => run(area.value === example ? '' : area.value));
+  return [area, button];
+}

@@ -15,15 +15,25 @@ interface ShownVariant {
   readonly samples: ReadonlyArray<readonly number[]>;
   readonly packets: PacketColumns | undefined;
   readonly outcome: Outcome | undefined;
+  readonly failure: string | undefined;
 }
 
-const NOTHING: ShownVariant = { timesNs: [], samples: [], packets: undefined, outcome: undefined };
+const NOTHING: ShownVariant = {
+  timesNs: [],
+  samples: [],
+  packets: undefined,
+  outcome: undefined,
+  failure: undefined,
+};
 
 export class SceneView {
   readonly element: HTMLElement;
   readonly #idea = element('p', { class: 'idea' });
   readonly #verdict = new VerdictView();
-  readonly #controls = new Controls((values) => this.#onValues(values));
+  readonly #controls = new Controls(
+    (values) => this.#onValues(values),
+    (values) => this.#runCode(values),
+  );
   readonly #bars = new Bars();
   readonly #charts = element('div', { class: 'charts' });
   readonly #tabs = element('div', { class: 'tabs', role: 'group' });
@@ -39,6 +49,9 @@ export class SceneView {
   #chosen = '';
   #lines: TimeChart[] = [];
   #startedMs = 0;
+  /** The code that the user has run. A link contains code that must not run by itself. */
+  #trusted = '';
+  #isHeld = false;
 
   constructor(engine: EngineWorker, onValues: (values: Values) => void) {
     this.#engine = engine;
@@ -83,16 +96,33 @@ export class SceneView {
     this.#variants = new Map(variants.map(({ name }) => [name, NOTHING]));
     if (!this.#variants.has(this.#chosen)) this.#chosen = variants[0].name;
     this.#makeCharts(scene);
+    const code = codeOf(scene, values);
+    this.#isHeld = code !== '' && code !== this.#trusted;
     this.#drawTabs();
     this.#drawResults();
     this.#showPackets();
+    if (this.#isHeld) {
+      this.#engine.stop();
+      return;
+    }
     this.#startedMs = performance.now();
-    this.#engine.run({ scene: scene.name, values, seed }, (reply) => this.#take(reply));
+    this.#engine.run({ scene: scene.name, values, seed }, code !== '', (reply) => this.#take(reply));
   }
 
   /** Another view used the worker: the next `show` runs again. */
   leave(): void {
     this.#state = undefined;
+  }
+
+  #runCode(values: Values): void {
+    const state = this.#state!;
+    this.#trusted = codeOf(state.scene, values);
+    if (this.#trusted !== codeOf(state.scene, state.values)) {
+      this.#onValues(values);
+      return;
+    }
+    this.#state = undefined;
+    this.show(state);
   }
 
   #text(key: TextKey, numbers?: Readonly<Record<string, string>>): string {
@@ -113,11 +143,8 @@ export class SceneView {
     const { variant } = reply;
     const shown = this.#variants.get(variant)!;
     if (reply.kind === 'failed') {
-      const text = this.#text('failed', { message: reply.message });
-      this.#verdict.show({ tone: 'bad', title: text, text: '' });
-      return;
-    }
-    if (reply.kind === 'packets' || reply.kind === 'result') {
+      this.#variants.set(variant, { ...shown, failure: reply.message });
+    } else if (reply.kind === 'packets' || reply.kind === 'result') {
       const outcome = reply.kind === 'result' ? reply.outcome : undefined;
       this.#variants.set(variant, { ...shown, packets: reply.packets, outcome });
       if (variant === this.#chosen) this.#showPackets();
@@ -147,15 +174,25 @@ export class SceneView {
       );
     }
     const outcomes = [...this.#variants.values()].flatMap(({ outcome }) => outcome ?? []);
-    const isComplete = outcomes.length === this.#variants.size;
-    this.#progress.value = outcomes.length / this.#variants.size;
-    this.#progress.classList.toggle('is-over', isComplete);
-    this.element.dataset['state'] = isComplete ? 'complete' : 'running';
+    const failures = [...this.#variants.values()].flatMap(({ failure }) => failure ?? []);
+    const over = outcomes.length + failures.length;
+    const isComplete = over === this.#variants.size;
+    this.#progress.value = over / this.#variants.size;
+    this.#progress.classList.toggle('is-over', isComplete || this.#isHeld);
+    this.element.dataset['state'] = this.#isHeld ? 'held' : isComplete ? 'complete' : 'running';
     this.#hash.textContent = '';
     const chosen = this.#variants.get(this.#chosen)!.outcome;
     if (chosen !== undefined) {
       this.#hash.textContent = this.#text('hash', { hash: chosen.result.traceHash });
       this.#hash.title = this.#text('hash.hint');
+    }
+    if (this.#isHeld) {
+      this.#verdict.show({ tone: 'idle', title: this.#text('held'), text: this.#text('held.text') });
+      return;
+    }
+    if (failures.length > 0) {
+      this.#verdict.show({ tone: 'bad', title: this.#text('failed', { message: failures[0] }), text: '' });
+      return;
     }
     if (outcomes.length === 0) {
       this.#verdict.show({ tone: 'idle', title: '…', text: '' });
@@ -206,6 +243,11 @@ export class SceneView {
   #showPackets(): void {
     this.#packetWindow.show(this.#variants.get(this.#chosen)!.packets, this.#durationNs);
   }
+}
+
+function codeOf({ parameters }: SimulatedScene, values: Values): string {
+  const code = parameters.find(({ kind }) => kind === 'code');
+  return code === undefined ? '' : values[code.name];
 }
 
 function meansOf(samples: ReadonlyArray<readonly number[]>, scene: SimulatedScene): number[] {

@@ -62,7 +62,7 @@ async function run({ request, scene, values, seed }: RunRequest): Promise<void> 
     try {
       await runOne(variant, request);
     } catch (error) {
-      send({ request, variant: variant.name, kind: 'failed', message: String(error) });
+      send({ request, variant: variant.name, kind: 'failed', message: (error as Error).message });
     }
     if (request !== newest) return;
   }
