@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import puppeteer, { type Browser as Firefox } from 'puppeteer-core';
 import { Program } from '../e2e/executable.js';
 
 const MAIN = fileURLToPath(new URL('../../packages/cli/bin/rocev2.js', import.meta.url));
@@ -15,6 +16,15 @@ export function launch(): Promise<Browser> {
   // The sandbox of Chromium does not work for root.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return chromium.launch({ executablePath: chromiumPath!, args });
+}
+
+/** Undefined where there is none; `FIREFOX` names another. */
+export const firefoxPath =
+  process.env['FIREFOX'] ?? ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find((path) => existsSync(path));
+
+/** Stock Firefox, by WebDriver BiDi. `protocolTimeout` limits the longest evaluation in a page, in milliseconds. */
+export function launchFirefox(protocolTimeout: number): Promise<Firefox> {
+  return puppeteer.launch({ browser: 'firefox', executablePath: firefoxPath!, protocolTimeout });
 }
 
 export class RunningDashboard implements AsyncDisposable {

@@ -1,4 +1,4 @@
-/** The page of packages/page in Chromium, from a file: it needs no server, and simulates the same packets as Node.js. */
+/** The page of packages/page in browsers, from a file: it needs no server, and simulates the same packets as Node.js. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,9 +12,11 @@ import axe from 'axe-core';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath, launch } from './browser.js';
+import { chromiumPath, firefoxPath, launch, launchFirefox } from './browser.js';
 
 const COMPRESSED_BYTES_MAX = 250_000;
+/** The whole catalogue, on a loaded machine. */
+const CATALOGUE_MS = 300_000;
 
 /** Long enough for packets in each: the first flows of some workloads arrive late. */
 function short(scenario: ScenarioFile): ScenarioFile {
@@ -148,8 +150,15 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     expect(await frame.getByRole('slider', { name: 'loss' }).getAttribute('aria-valuetext')).toBe('0.05');
     await page.close();
   });
+});
 
-  it('has an engine that simulates every scenario of the catalogue as Node.js does', async () => {
+describe('the engine', () => {
+  const files = BUILT_IN_SCENARIOS.map(short);
+  const table = (hashes: readonly string[]) => files.map(({ name }, i) => `${name} ${hashes[i]}`);
+  let program: string;
+  let inNode: Promise<string[]> | undefined;
+
+  beforeAll(async () => {
     const { outputFiles } = await build({
       stdin: { contents: "export { simulate } from '@rocev2/lab/sim';", resolveDir: 'examples' },
       bundle: true,
@@ -159,21 +168,49 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
       globalName: 'bundled',
       write: false,
     });
-    const page = await browser.newPage();
-    await page.evaluate(`${outputFiles[0].text}; globalThis.bundled = bundled;`);
-    const files = BUILT_IN_SCENARIOS.map(short);
-    const running = page.evaluate(async (scenarios) => {
-      const { simulate: run } = (globalThis as unknown as { bundled: { simulate: typeof simulate } }).bundled;
-      const hashes: string[] = [];
-      for (const scenario of scenarios) hashes.push((await run(scenario)).traceHash);
-      return hashes;
-    }, files);
-    const inNode: string[] = [];
-    for (const file of files) inNode.push((await simulate(file)).traceHash);
-    const inBrowser = await running;
-    const table = (hashes: readonly string[]) => files.map(({ name }, i) => `${name} ${hashes[i]}`);
-    expect(new Set(inNode).size).toBeGreaterThan(10);
-    expect(table(inBrowser)).toEqual(table(inNode));
-    await page.close();
-  }, 300_000);
+    program = `${outputFiles[0].text}; globalThis.bundled = bundled;`;
+  });
+
+  async function hashesInNode(): Promise<string[]> {
+    const hashes: string[] = [];
+    for (const file of files) hashes.push((await simulate(file)).traceHash);
+    expect(new Set(hashes).size).toBeGreaterThan(10);
+    return hashes;
+  }
+
+  /** For a page of any browser. */
+  async function hashesInPage(scenarios: readonly ScenarioFile[]): Promise<string[]> {
+    const { simulate: run } = (globalThis as unknown as { bundled: { simulate: typeof simulate } }).bundled;
+    const hashes: string[] = [];
+    for (const scenario of scenarios) hashes.push((await run(scenario)).traceHash);
+    return hashes;
+  }
+
+  it('simulates every scenario of the catalogue in Chromium as in Node.js', { timeout: CATALOGUE_MS }, async (test) => {
+    test.skip(chromiumPath === undefined, 'Chromium is not installed');
+    const browser = await launch();
+    try {
+      const page = await browser.newPage();
+      await page.evaluate(program);
+      const inBrowser = page.evaluate(hashesInPage, files); // At the same time as Node.js.
+      inNode ??= hashesInNode();
+      expect(table(await inBrowser)).toEqual(table(await inNode));
+    } finally {
+      await browser.close();
+    }
+  });
+
+  it('simulates every scenario of the catalogue in Firefox as in Node.js', { timeout: CATALOGUE_MS }, async (test) => {
+    test.skip(firefoxPath === undefined, 'Firefox is not installed');
+    const browser = await launchFirefox(CATALOGUE_MS);
+    try {
+      const page = await browser.newPage();
+      await page.evaluate(program);
+      const inBrowser = page.evaluate(hashesInPage, files); // At the same time as Node.js.
+      inNode ??= hashesInNode();
+      expect(table(await inBrowser)).toEqual(table(await inNode));
+    } finally {
+      await browser.close();
+    }
+  });
 });

@@ -1,6 +1,6 @@
 /** A rate control or a recovery scheme of the user, compared with built-in ones. */
 
-import type { ScenarioRun } from '@rocev2/lab/internal/page';
+import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { RATE_CONTROL_EXAMPLE, RECOVERY_EXAMPLE } from './own-examples.js';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import type { Explanation, Outcome, OwnScheme, SimulatedScene, Values, Variant } from './scene.js';
@@ -13,6 +13,8 @@ const CONTROL_NS = 5e6;
 const SCHEMES = ['go-back-n', 'selective-repeat'] as const;
 const RECOVERY_NS = 2e6;
 const QUEUE_MAX_BYTES = 1e6;
+/** Of the best built-in scheme. */
+const GOOD_SHARE = 0.95;
 
 export const OWN: SimulatedScene = {
   kind: 'simulated',
@@ -39,8 +41,8 @@ function variants(values: Values, seed: number): readonly Variant[] {
   const own = { kind, code: values['code'] === '' ? exampleOf(values) : values['code'] };
   const builtIn =
     kind === 'rate control'
-      ? CONTROLS.map((name) => ({ name, scenario: controlScenario(name, seed), watch }))
-      : SCHEMES.map((name) => ({ name, scenario: recoveryScenario(name, seed), watch }));
+      ? CONTROLS.map((name) => ({ name, scenario: controlScenario(name, seed), watch, means }))
+      : SCHEMES.map((name) => ({ name, scenario: recoveryScenario(name, seed), watch, means }));
   return [{ ...builtIn[0], name: OWN_NAME, own }, ...builtIn];
 }
 
@@ -72,17 +74,19 @@ function recoveryScenario(name: (typeof SCHEMES)[number], seed: number): Variant
   });
 }
 
-/** Completed payload, and the queue to the receiver. */
+/** The goodput since the start, and the queue to the receiver. */
 function watch({ network, flows, events }: ScenarioRun): () => readonly number[] {
   const node = network.switches.get('s0')!;
   const port = node.ports.indexOf(flows[0].plan.to);
-  let [doneBytes, atNs] = [0, 0];
   return () => {
     const done = flows.reduce((sum, flow) => sum + flow.doneBytes, 0);
-    const bps = ((done - doneBytes) * 8e9) / (events.nowNs - atNs);
-    [doneBytes, atNs] = [done, events.nowNs];
-    return [bps, node.queuedBytes(port)];
+    return [(done * 8e9) / events.nowNs, node.queuedBytes(port)];
   };
+}
+
+/** The goodput of the whole run. */
+function means({ summary }: ScenarioResult, [, queue]: readonly number[]): readonly number[] {
+  return [summary.goodputBps, queue];
 }
 
 function explain(_values: Values, outcomes: readonly Outcome[]): Explanation {
@@ -92,6 +96,8 @@ function explain(_values: Values, outcomes: readonly Outcome[]): Explanation {
   const gbps = ({ means }: Outcome) => (means[0] / 1e9).toFixed(1);
   const kb = ({ means }: Outcome) => (means[1] / 1000).toFixed(0);
   const numbers = { own: gbps(own), queue: kb(own), best: best.name, other: gbps(best), otherQueue: kb(best) };
-  const usefulShare = best.means[0] === 0 ? 1 : Math.min(1, own.means[0] / best.means[0]);
-  return { usefulShare, title: usefulShare >= 1 ? 'own.more' : 'own.less', text: 'own.text', numbers };
+  const share = best.means[0] === 0 ? 1 : own.means[0] / best.means[0];
+  return share >= GOOD_SHARE
+    ? { usefulShare: 1, title: 'own.more', text: 'own.text', numbers }
+    : { usefulShare: share * GOOD_SHARE, title: 'own.less', text: 'own.text', numbers };
 }

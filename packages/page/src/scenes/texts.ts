@@ -238,7 +238,7 @@ export const TEXTS = {
   },
   'own.goodput': { en: 'Goodput: completed messages', zh: '有效吞吐：已完成的消息' },
   'own.queue': { en: 'Queue', zh: '队列' },
-  'own.more': { en: 'Your scheme delivers the most', zh: '自己的方案送达最多' },
+  'own.more': { en: 'Your scheme delivers as much as the best', zh: '自己的方案与最好的内置方案相当' },
   'own.less': { en: 'A built-in scheme delivers more', zh: '有内置方案送达更多' },
   'own.text': {
     en: 'Your scheme delivers {own} Gb/s with a mean queue of {queue} KB; {best} delivers {other} Gb/s with {otherQueue} KB.',
