@@ -1,7 +1,7 @@
 import './uplot-global.js';
 import { element } from '@rocev2/dashboard/parts';
 import { type FileScene, LANGUAGES, SCENES, type SimulatedScene, type TextKey, textIn } from '../scenes/index.js';
-import { CaptureView } from './capture-view.js';
+import { CaptureFileView } from './capture-file-view.js';
 import { EngineWorker } from './engine-worker.js';
 import { hashOf, type PageState, stateOf } from './location-state.js';
 import { SceneView } from './scene-view.js';
@@ -21,7 +21,7 @@ class Page {
   readonly #main = element('main');
   readonly #engine = new EngineWorker();
   readonly #scene = new SceneView(this.#engine, (values) => this.#go({ ...this.#state, values }));
-  readonly #capture = new CaptureView(this.#engine);
+  readonly #capture = new CaptureFileView(this.#engine);
   #state: PageState = stateOf(location.hash, navigator.languages);
 
   start(): void {

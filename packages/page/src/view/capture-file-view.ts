@@ -60,7 +60,7 @@ class Pager {
   }
 }
 
-export class CaptureView {
+export class CaptureFileView {
   readonly element: HTMLElement;
   readonly #idea = element('p', { class: 'idea' });
   readonly #chooseText = element('span');
