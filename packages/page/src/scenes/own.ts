@@ -15,6 +15,8 @@ const RECOVERY_NS = 2e6;
 const QUEUE_MAX_BYTES = 1e6;
 /** Of the best built-in scheme. */
 const GOOD_SHARE = 0.95;
+/** At most this useful, so that the colour is not that of success. */
+const LESS_SHARE = 0.7;
 
 export const OWN: SimulatedScene = {
   kind: 'simulated',
@@ -99,5 +101,5 @@ function explain(_values: Values, outcomes: readonly Outcome[]): Explanation {
   const share = best.means[0] === 0 ? 1 : own.means[0] / best.means[0];
   return share >= GOOD_SHARE
     ? { usefulShare: 1, title: 'own.more', text: 'own.text', numbers }
-    : { usefulShare: share * GOOD_SHARE, title: 'own.less', text: 'own.text', numbers };
+    : { usefulShare: Math.min(share, LESS_SHARE), title: 'own.less', text: 'own.text', numbers };
 }
