@@ -23,6 +23,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'packages/page/src/scenes/recovery.ts': 'the same',
   'packages/page/src/scenes/incast.ts': 'the same',
   'packages/page/src/scenes/signals.ts': 'the same',
+  'packages/page/src/scenes/own.ts': 'the same',
   'packages/lab/src/fluid/study.ts': 'models of the fluid studies, which happen to have the names of what they model',
   'packages/lab/src/commands/fluid-command.ts': 'the same models',
   'packages/lab/src/commands/fluid-report.ts': 'the same models',
