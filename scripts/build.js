@@ -131,6 +131,7 @@ async function bundle(folder) {
     entryPoints: entryPointsOf(folder),
     outdir: `${folder}dist`,
     bundle: true,
+    minifySyntax: true,
     splitting: true,
     chunkNames: 'shared-[hash]',
     packages: 'external',
@@ -190,6 +191,7 @@ async function browserBundle(results) {
     entryPoints,
     outdir: 'dist/browser',
     bundle: true,
+    minify: true, // What a page bundles has no stack that a reader looks up, and the tarball is limited.
     splitting: true,
     chunkNames: 'shared-[hash]',
     external: ['tinyqueue', 'pure-rand', 'p-queue'],

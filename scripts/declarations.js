@@ -26,18 +26,37 @@ function specifierOf(path) {
   throw new Error(`${path} is no entry point of ${name}, and another package names it`);
 }
 
+/** Comments of declarations. */
+const COMMENT = /^[ \t]*\/\*\*[\s\S]*?\*\/\n/gm;
+/** What a declaration exports of another file. */
+const EXPORTED_FROM = /^export (?:type )?(?:\{[^}]*\}|\*) from ['"](\.[^'"]+)\.js['"]/gm;
+
+const fileOf = (path, name) => normalize(join(dirname(path), `${name}.d.ts`));
+
+function textOf(path) {
+  if (!existsSync(join(ROOT, WRITTEN, path))) throw new Error(`${path} is not there: run npm run typecheck`);
+  return readFileSync(join(ROOT, WRITTEN, path), 'utf8');
+}
+
+/** The declarations whose names these export. */
+function withExported(paths) {
+  const all = new Set(paths);
+  for (const path of all) for (const [, name] of textOf(path).matchAll(EXPORTED_FROM)) all.add(fileOf(path, name));
+  return all;
+}
+
 /** Copies a declaration. Returns those that it imports from its own package, as paths from the root of the repository. */
-function copyDeclaration(folder, path) {
+function copyDeclaration(folder, path, hasComments) {
   const neighbours = [];
-  const text = readFileSync(join(ROOT, WRITTEN, path), 'utf8').replace(RELATIVE, (specifier, _, name) => {
-    const neighbour = normalize(join(dirname(path), `${name}.d.ts`));
+  const text = textOf(path).replace(RELATIVE, (specifier, _, name) => {
+    const neighbour = fileOf(path, name);
     if (packageOf(neighbour) !== folder) return specifierOf(neighbour);
     neighbours.push(neighbour);
     return specifier;
   });
   const to = join(ROOT, folder, 'dist/types', path);
   mkdirSync(dirname(to), { recursive: true });
-  writeFileSync(to, text);
+  writeFileSync(to, hasComments ? text : text.replace(COMMENT, ''));
   return neighbours;
 }
 
@@ -54,13 +73,14 @@ function entryPointsOf(folder) {
 
 for (const folder of packageFolders()) {
   const wanted = entryPointsOf(folder);
+  // Programs see the comments of what public entry points export; the tarball is limited.
+  const documented = withExported(wanted.filter((path) => !path.startsWith('src/internal/')));
   rmSync(join(ROOT, folder, 'dist/types'), { recursive: true, force: true });
   const copied = new Set();
   while (wanted.length > 0) {
     const path = wanted.pop();
     if (copied.has(path)) continue;
     copied.add(path);
-    if (!existsSync(join(ROOT, WRITTEN, path))) throw new Error(`${path} is not there: run npm run typecheck`);
-    wanted.push(...copyDeclaration(folder, path));
+    wanted.push(...copyDeclaration(folder, path, documented.has(path)));
   }
 }
