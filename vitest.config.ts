@@ -16,6 +16,7 @@ const SLOW = ['{test,packages/*/test}/**/*.slow.test.ts'];
  */
 const ALONE = [
   'packages/extents/test/slow-cluster.test.ts',
+  'packages/page/test/scenes.test.ts',
   'test/cm/agreed-parameters.test.ts',
   'test/core/crc32.test.ts',
   'test/dcqcn/rccc.test.ts',

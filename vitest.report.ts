@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import process from 'node:process';
 import type { SerializedError } from 'vitest';
-import type { Reporter, Vitest } from 'vitest/node';
+import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
 /** Reporters of a suite: for people, more of its own, and, where continuous integration adds up all suites, a JSON file. */
 export function reporters(
@@ -27,11 +27,16 @@ function runReporter(jsonFile: string): Reporter {
     onInit({ vite }: Vitest): void {
       config = vite.config.configFile ?? '';
     },
-    onTestRunEnd(_modules, unhandled: readonly SerializedError[]): void {
-      const unhandledErrors = unhandled.map(({ name, message, VITEST_TEST_PATH: file }) => ({
-        message: `${name}: ${message}`,
-        ...(typeof file === 'string' ? { file } : {}),
-      }));
+    onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
+      const unfinished = modules.filter((module) => ['pending', 'queued'].includes(module.state()));
+      const unhandledErrors = unhandled.flatMap(({ name, message, VITEST_TEST_PATH: file }) => {
+        const error = { message: `${name}: ${message}` };
+        if (typeof file === 'string') return [{ ...error, file }];
+        // The process of a worker has ended: the files that it has not finished have no results.
+        if (/Worker .*(?:emitted error|exited)/.test(message) && unfinished.length > 0)
+          return unfinished.map(({ moduleId }) => ({ ...error, file: moduleId }));
+        return [error];
+      });
       const run = { config, node: process.version, unhandledErrors };
       writeFileSync(`${jsonFile.replace(/\.json$/, '')}.run`, JSON.stringify(run));
     },
