@@ -2,7 +2,7 @@
 
 import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
 
 const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat', 'irn', 'rack', 'melo'] as const;
 const DURATION_NS = 10e6;
@@ -38,7 +38,7 @@ export const LIVELOCK: SimulatedScene = {
 };
 
 function variants(values: Values, seed: number): readonly Variant[] {
-  return SCHEMES.filter((scheme) => values['schemes'].split(',').includes(scheme)).map((scheme) => {
+  return chosenOf(SCHEMES, values['schemes']).map((scheme) => {
     const faults = faultsOf(values['loss']);
     return {
       name: scheme,

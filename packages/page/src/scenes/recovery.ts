@@ -3,7 +3,7 @@
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { recoverySchemes } from 'rocev2/internal/retransmit';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
 
 const SCHEMES = ['go-back-n', 'selective-repeat', 'irn', 'rack'] as const;
 const LOSSES = ['0.0001', '0.001', '0.01'] as const;
@@ -33,7 +33,7 @@ export const RECOVERY: SimulatedScene = {
 
 function variants(values: Values, seed: number): readonly Variant[] {
   const delay = delayNsOf(values);
-  return SCHEMES.filter((scheme) => values['schemes'].split(',').includes(scheme)).flatMap((scheme) =>
+  return chosenOf(SCHEMES, values['schemes']).flatMap((scheme) =>
     LOSSES.map((loss) => ({
       name: `${scheme}, ${Number(loss) * 100} %`,
       scenario: scenarioOf({

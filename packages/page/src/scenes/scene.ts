@@ -98,9 +98,15 @@ export function completed(scene: SceneHead, given: Values): Values {
   return Object.fromEntries(
     scene.parameters.map(({ name, kind, values, initial }) => {
       if (kind === 'code') return [name, (given[name] ?? '').length > CODE_MAX ? initial : (given[name] ?? initial)];
-      const parts = kind === 'set' ? (given[name] ?? '').split(',') : [given[name]];
-      const possible = values.filter((value) => parts.includes(value));
+      const value = given[name] ?? '';
+      const possible = kind === 'set' ? chosenOf(values, value) : values.filter((one) => one === value);
       return [name, possible.length === 0 ? initial : possible.join(',')];
     }),
   );
+}
+
+/** The members of `all` that the value of a set names, in the order of `all`. */
+export function chosenOf<T extends string>(all: readonly T[], value: string): T[] {
+  const chosen = value.split(',');
+  return all.filter((one) => chosen.includes(one));
 }

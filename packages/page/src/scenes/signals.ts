@@ -2,7 +2,7 @@
 
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
 
 const CONTROLS = ['dcqcn', 'timely', 'patched-timely', 'swift'] as const;
 const DURATION_NS = 10e6;
@@ -31,7 +31,7 @@ export const SIGNALS: SimulatedScene = {
 function variants(values: Values, seed: number): readonly Variant[] {
   const flows = Number(values['flows']);
   const jitterNs = Number.parseFloat(values['jitter']) * 1000;
-  return CONTROLS.filter((control) => values['controls'].split(',').includes(control)).map((name) => ({
+  return chosenOf(CONTROLS, values['controls']).map((name) => ({
     name,
     scenario: scenarioOf({
       name: `signals-${name}`,
