@@ -17,7 +17,7 @@ let implementation: Crc32Implementation | undefined;
 
 /** CRC-32 of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
 export let crc32 = (bytes: Uint8Array, seed = 0): number => {
-  useCrc32(packagedCrc32() ?? javaScriptCrc32());
+  useDefault();
   return crc32(bytes, seed);
 };
 
@@ -26,7 +26,7 @@ export let crc32 = (bytes: Uint8Array, seed = 0): number => {
  * are cached. `view` may be a view of exactly these bytes. Result and `seed` may be signed; compare with `>>> 0`.
  */
 export let crc32At: Crc32Implementation['sumAt'] = (bytes, offset, length, seed, view) => {
-  useCrc32(packagedCrc32() ?? javaScriptCrc32());
+  useDefault();
   return crc32At(bytes, offset, length, seed, view);
 };
 
@@ -37,8 +37,12 @@ export function useCrc32(chosen: Crc32Implementation): void {
   crc32At = sumAt;
 }
 
+function useDefault(): void {
+  useCrc32(packagedCrc32() ?? javaScriptCrc32());
+}
+
 export function crc32Backend(): string {
-  if (implementation === undefined) useCrc32(packagedCrc32() ?? javaScriptCrc32());
+  if (implementation === undefined) useDefault();
   return implementation!.name;
 }
 

@@ -26,6 +26,11 @@ export class OptionalPart<T> {
     return this.#provided;
   }
 
+  /** Undefined in a bundle that has left it out. */
+  loadIfPresent(): Promise<T | undefined> {
+    return this.load().catch(() => undefined);
+  }
+
   async #import(): Promise<T> {
     try {
       return (await this.#importModule()) as T;

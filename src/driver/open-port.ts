@@ -260,13 +260,8 @@ async function makeBatchedPort(
   return { port, sharing: port, memoryDomain: sharing.memoryDomain(), mapping };
 }
 
-async function loadSharing(io: 'shm' | 'auto'): Promise<SharedMemoryPorts | undefined> {
-  try {
-    return await SHARED_MEMORY_PORTS.load();
-  } catch (error) {
-    if (io === 'shm') throw error;
-    return undefined;
-  }
+function loadSharing(io: 'shm' | 'auto'): Promise<SharedMemoryPorts | undefined> {
+  return io === 'shm' ? SHARED_MEMORY_PORTS.load() : SHARED_MEMORY_PORTS.loadIfPresent();
 }
 
 function udpOptions(options: PortOptions, address: IpAddress) {

@@ -39,12 +39,6 @@ import {
 const DOORBELL_DEPTH = 1024;
 const SPINNER = new SharedArrayBuffer(4);
 
-/** Undefined in a bundle that has left shared memory out of the program: its regions are not mapped then. */
-async function memoryMapping(): Promise<SystemMemoryMapping | undefined> {
-  const sharing = await SHARED_MEMORY_PORTS.load().catch(() => undefined);
-  return sharing?.memoryMapping(true);
-}
-
 function shared(bytes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(bytes);
 }
@@ -192,7 +186,7 @@ export class WorkerEngine implements EngineLink {
     });
     this.#worker.once('exit', (code) => this.#onExit(code, cause));
     this.#listen();
-    if (message.mapsMemory) this.#mapping = await memoryMapping();
+    if (message.mapsMemory) this.#mapping = (await SHARED_MEMORY_PORTS.loadIfPresent())?.memoryMapping(true);
   }
 
   /** On an unrequested exit pending requests are rejected with the reason. */
