@@ -75,7 +75,7 @@ export class PacketPlayer {
     this.#isPaused = value;
   }
 
-  /** Discards the packets that wait or are being loaded: they are older than the change that is to be seen. */
+  /** Discards packets that wait or are being loaded. They precede the change of settings. */
   restart(): void {
     this.#generation++;
     this.#isLoading = false;
