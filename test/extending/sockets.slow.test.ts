@@ -1,8 +1,9 @@
 /** docs/extending.md through sockets: its program, its command lines, and what is said when something is missing. */
 
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt, rocev2Starter } from '../e2e/executable.js';
@@ -23,9 +24,16 @@ beforeAll(() => {
 afterAll(() => folder.remove());
 
 /** One command of the package, in the folder of the page. */
-async function rocev2(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+function rocev2(...args: string[]) {
+  return rocev2In(folder.path, ...args);
+}
+
+async function rocev2In(
+  cwd: string,
+  ...args: readonly string[]
+): Promise<{ code: number; stdout: string; stderr: string }> {
   try {
-    return { code: 0, ...(await run(process.execPath, [MAIN, ...args], { cwd: folder.path })) };
+    return { code: 0, ...(await run(process.execPath, [MAIN, ...args], { cwd })) };
   } catch (error) {
     return error as { code: number; stdout: string; stderr: string };
   }
@@ -93,6 +101,19 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
     expect(new Set(runs.map(({ result }) => result.traceHash)).size).toBe(2);
   });
 
+  it('a file in a folder without packages is an extension, also in the threads of a sweep', async () => {
+    const alone = mkdtempSync(join(tmpdir(), 'rocev2-alone-'));
+    try {
+      copyFileSync(folder.file('capped-repeat.mjs'), join(alone, 'capped-repeat.mjs'));
+      const args = ['sim', 'sweep', 'incast-selective-repeat', '--extension', 'capped-repeat.mjs', '--no-assert'];
+      const axes = ['--over', 'nic.recovery=capped-repeat', '--set', 'duration=100us', '--json'];
+      const { stderr, code } = await rocev2In(alone, ...args, ...axes);
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('cannot')]);
+    } finally {
+      rmSync(alone, { recursive: true });
+    }
+  });
+
   it('its types are those of the options', async () => {
     folder.write(
       'check.mts',
@@ -119,7 +140,12 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
       /there are go-back-n,/,
     ],
     ['a module that is missing', ['bw', 'write', '--extension', 'nothing.mjs'], 1, /no extension file:.*nothing\.mjs/],
-    ['a module that throws', ['bw', 'write', '--extension', 'throws.mjs'], 2, /throws\.mjs cannot be loaded: too bad/],
+    [
+      'a module that throws',
+      ['bw', 'write', '--extension', 'throws.mjs'],
+      2,
+      /throws\.mjs cannot be loaded: too bad\n$/,
+    ],
     [
       'a name that is taken',
       ['bw', 'write', '--extension', 'twice.mjs'],
@@ -128,7 +154,7 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
     ],
     ['a bad table', ['bw', 'write', '--extension', 'table.mjs'], 2, /the default of parameter x is not in its range/],
   ])('%s is refused', async (_, args, exitCode, message) => {
-    folder.write('throws.mjs', "throw new Error('too bad');");
+    folder.write('throws.mjs', "throw new Error('too bad\\nin two lines');");
     folder.write(
       'twice.mjs',
       `import './capped-repeat.mjs'; import { registerRecovery } from 'rocev2';

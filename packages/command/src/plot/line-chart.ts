@@ -6,8 +6,8 @@ import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 export interface ChartSeries {
   /** In the legend. */
   readonly name: string;
-  /** One value for each x. */
-  readonly values: readonly number[];
+  /** One value for each x; null leaves a gap in the line. */
+  readonly values: readonly (number | null)[];
   /** Half the length of the error bar of each value, 0 for none; then the values have marks. */
   readonly errors?: readonly number[];
 }
@@ -135,9 +135,8 @@ function renderPanel(
   const legend = layOutLegend(panel.series);
   const plotTop = top + legend.rows * LEGEND_ROW_HEIGHT;
   const bottom = plotTop + PLOT_HEIGHT;
-  const values = extent(
-    panel.series.flatMap(({ values: own, errors }) => (errors === undefined ? own : ends(own, errors))),
-  );
+  const drawn = panel.series.flatMap(({ values: own, errors }) => ends(own, errors)).filter((value) => value !== null);
+  const values = extent(drawn.length === 0 ? [0] : drawn);
   const yScale =
     panel.logFrom === undefined
       ? linearScale(Math.min(0, values.min), values.max, 5)
@@ -159,13 +158,16 @@ function renderPanel(
     `<text x="22" y="${middle}" text-anchor="middle" transform="rotate(-90 22 ${middle})">${escapeXml(label)}</text>`,
   );
   panel.series.forEach((series, index) => {
-    const points = x.map((at, i) => `${px(at)},${py(series.values[i])}`).join(' ');
     const hue = index % HUES;
-    svg.push(`<polyline class="line hue${hue}" points="${points}"/>`);
+    for (const part of unbroken(x, series.values)) {
+      const points = part.map(({ at, value }) => `${px(at)},${py(value)}`).join(' ');
+      svg.push(`<polyline class="line hue${hue}" points="${points}"/>`);
+    }
     if (series.errors === undefined) return;
     for (const [i, at] of x.entries()) {
       const value = series.values[i];
       const error = series.errors[i];
+      if (value === null) continue;
       svg.push(`<circle class="fill${hue}" cx="${px(at)}" cy="${py(value)}" r="3"/>`);
       if (error > 0) {
         svg.push(`<path class="line hue${hue}" d="M${px(at)} ${py(value - error)}V${py(value + error)}"/>`);
@@ -183,8 +185,33 @@ function renderPanel(
   return { svg, bottom };
 }
 
-function ends(values: readonly number[], errors: readonly number[]): number[] {
-  return values.flatMap((value, i) => [value - errors[i], value + errors[i]]);
+function ends(values: ChartSeries['values'], errors: ChartSeries['errors']): ChartSeries['values'] {
+  if (errors === undefined) return values;
+  return values.flatMap((value, i) => (value === null ? [] : [value - errors[i], value + errors[i]]));
+}
+
+interface ChartPoint {
+  readonly at: number;
+  readonly value: number;
+}
+
+/** The points between gaps. */
+function unbroken(x: readonly number[], values: ChartSeries['values']): ChartPoint[][] {
+  const parts: ChartPoint[][] = [];
+  let part: ChartPoint[] | undefined;
+  for (const [i, at] of x.entries()) {
+    const value = values[i];
+    if (value === null) {
+      part = undefined;
+      continue;
+    }
+    if (part === undefined) {
+      part = [];
+      parts.push(part);
+    }
+    part.push({ at, value });
+  }
+  return parts;
 }
 
 /** The x axis ends where the values end, not at the next tick. */

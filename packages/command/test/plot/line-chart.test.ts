@@ -52,6 +52,16 @@ describe('renderLineChart', () => {
     }
   });
 
+  it('leaves a gap where a value is missing, and no error bar', () => {
+    const series = [{ name: 's', values: [8, 9, null, 7], errors: [1, 1, 0, 1] }];
+    const svg = chart({ yLabel: 'y', series }, [0, 1, 2, 3]);
+    const lines = [...svg.matchAll(/<polyline[^>]* points="([^"]*)"/g)].map(([, text]) => text.split(' ').length);
+    expect(lines).toEqual([2, 1]);
+    expect(svg.match(/<circle/g)).toHaveLength(3);
+    const missing = chart({ yLabel: 'y', series: [{ name: 's', values: [null, null, null], errors: [0, 0, 0] }] });
+    expect(missing).not.toMatch(/NaN|Infinity|<polyline/);
+  });
+
   it('breaks a long legend into rows and makes room for them', () => {
     const series = Array.from({ length: 24 }, (_, i) => ({ name: `a rather long name ${i}`, values: [0, 1, 2] }));
     const height = (svg: string): number => Number(/height="(\d+)" role/.exec(svg)![1]);

@@ -56,6 +56,12 @@ describe('a chart', () => {
     expect(ys[2]).toBeLessThan(ys[0]);
   });
 
+  it('has no point where a measure has no value', () => {
+    const points = [runOf({ x: 1 }, 1), runOf({ x: 2 }, 2)];
+    expect(sweepChart('title', points, ['goodputBps']).match(/<circle/g)).toHaveLength(2);
+    expect(sweepChart('title', points, ['completionP50Ns'])).not.toMatch(/<circle|NaN/);
+  });
+
   it('has names on the x axis where values are not numbers', () => {
     expect(sweepChart('title', [runOf({ cc: 'none' }, 1), runOf({ cc: 'dcqcn' }, 2)], ['goodputBps'])).toContain(
       '>none<',

@@ -44,7 +44,7 @@ export function sweepChart(title: string, runs: readonly SweepResult[], measures
         const estimates = x.map((at) => estimate(name, groupAt(line, at)));
         return {
           name: line === '' ? name : line,
-          values: estimates.map(({ mean }) => (Number.isNaN(mean) ? 0 : mean / divisor)),
+          values: estimates.map(({ mean }) => (Number.isNaN(mean) ? null : mean / divisor)),
           errors: estimates.map(({ errorHalf }) => errorHalf / divisor),
         };
       }),
