@@ -10,9 +10,9 @@ export type FileBackendOptions = Omit<FileDeviceOptions, 'path' | 'sizeBytes'>;
 
 /**
  * Opens a backend. `sizeBytes` is needed for memory, creates a missing file, and must match an existing one; the size
- * of an NBD export is the server's. Notices of a disk in a file go to `onNotice` of `options`. Rejects with
- * ERR_ROCE_MALFORMED for a malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT if
- * the backend does not take the size or another option, and as the backends do.
+ * of an NBD export is the server's. Notices go to `onNotice` of `options`. Rejects with ERR_ROCE_MALFORMED for a
+ * malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT if the backend does not take
+ * the size or another option, and as the backends do.
  */
 export async function openBackend(
   spec: string,
@@ -42,7 +42,13 @@ export async function openBackend(
     if (sizeBytes !== undefined) {
       throw new RoceError('ERR_ROCE_CONFLICT', 'the server sets the size of an NBD export');
     }
-    return NbdDevice.open(spec.replace(/^nbd:(?=nbd)/, ''));
+    const device = await NbdDevice.open(spec.replace(/^nbd:(?=nbd)/, ''));
+    const { unusedBytes, blockBytes } = device;
+    if (unusedBytes > 0) {
+      const text = `the size of the NBD export is not a multiple of its blocks of ${blockBytes} bytes`;
+      options.onNotice?.(`${text}: its last ${unusedBytes} bytes are not used`);
+    }
+    return device;
   }
   throw new RoceError('ERR_ROCE_MALFORMED', `'${spec}' is not a backend`, 'give memory, file:PATH or nbd:URI');
 }

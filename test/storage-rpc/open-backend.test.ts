@@ -23,3 +23,18 @@ test('an NBD export, with and without the word before its URI', async () => {
   }
   await disk.close();
 });
+
+test.each([
+  [8192, 4096, []],
+  [9728, 4096, [/blocks of 4096 bytes: its last 1536 bytes are not used/]],
+  [8193, 1, []],
+])('an NBD export of %i bytes with blocks of %i bytes: a message names the bytes that are not used', async (...row) => {
+  const [sizeBytes, blockBytes, expected] = row;
+  const device = new MemoryDevice(sizeBytes);
+  Object.defineProperty(device, 'blockBytes', { value: blockBytes });
+  const disk = await ServedDisk.open(device);
+  const notices: string[] = [];
+  await using _ = await openBackend(disk.server.uri, undefined, { onNotice: (notice) => notices.push(notice) });
+  expect(notices).toEqual(expected.map((text) => expect.stringMatching(text)));
+  await disk.close();
+});

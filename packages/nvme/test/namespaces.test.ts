@@ -37,6 +37,16 @@ it('a namespace that grows has more blocks, which hosts hear of and can use', as
   expect(await host.io.status(last)).toBe(0);
 });
 
+it('a disk of 100 bytes more than its blocks is a namespace of whole blocks, all of which can be used', async () => {
+  const blockCount = DISK_BYTES / 512;
+  await subsystem.resizeNamespace(1, new MemoryDevice(DISK_BYTES + 100));
+  expect(await blocks(1)).toBe(blockCount);
+  const status = (lba: number) =>
+    host.io.status({ opcode: IO.READ, nsid: 1, dwords: [lba, 0, 0], into: Buffer.alloc(512) });
+  expect(await status(blockCount - 1)).toBe(0);
+  expect(await status(blockCount)).toBe(STATUS.LBA_OUT_OF_RANGE | DNR);
+});
+
 it('a namespace that is gone answers nothing, and the disk is free only when it rests', async () => {
   let finish = () => {};
   const slow = new MemoryDevice(DISK_BYTES);

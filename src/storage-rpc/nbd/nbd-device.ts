@@ -91,6 +91,11 @@ export class NbdDevice implements BlockDevice {
     return sizeBytes - (sizeBytes % blockBytes);
   }
 
+  /** Bytes after the last whole block: no request can reach them. */
+  get unusedBytes(): number {
+    return this.#remote.sizeBytes - this.sizeBytes;
+  }
+
   /** Whether the export is read-only. */
   get readOnly(): boolean {
     return this.#can(wire.READ_ONLY);

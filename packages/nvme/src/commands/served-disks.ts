@@ -54,7 +54,9 @@ export class ServedDisks implements AsyncDisposable {
   }
 
   async #open(backend: string, sizeBytes: number | undefined): Promise<BlockDevice> {
-    if (!isStreamBackend(backend)) return openBackend(backend, sizeBytes);
+    if (!isStreamBackend(backend)) {
+      return openBackend(backend, sizeBytes, { onNotice: (notice) => this.#output.note(notice) });
+    }
     const opened = await openStreamBackend(backend, {}, this.#output);
     this.#opened.set(opened.disk, opened);
     return opened.disk;
