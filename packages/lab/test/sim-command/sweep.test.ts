@@ -47,6 +47,13 @@ describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async (
     expect(results[0].result.virtualSeconds).toBe(0.001);
   });
 
+  it('begins no run after it was interrupted', async () => {
+    const tasks = await sweepTasks('duration=100s');
+    expect(await sweepHere(tasks, { jobs: 1, signal: AbortSignal.abort(), onDone() {} })).toEqual([]);
+    const { runInThread } = await import(new URL('run-in-thread.js', new URL(BUILT, import.meta.url)).href);
+    expect(await runInThread(tasks[0].document, AbortSignal.abort())).toBeUndefined();
+  });
+
   it('ends with the first run that fails', async () => {
     const tasks = await sweepTasks('duration=100s', 'flows[0].to=h99');
     const { signal } = new AbortController();

@@ -4,6 +4,7 @@ import type { ScenarioResult } from '../../../sim/scenario/result.js';
 import type { ThreadTask } from './run-thread.js';
 
 export function runInThread(document: unknown, signal: AbortSignal): Promise<ScenarioResult | undefined> {
+  if (signal.aborted) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./run-thread.js', import.meta.url), {
       workerData: { document, extensions: loadedExtensions() } satisfies ThreadTask,
