@@ -7,6 +7,8 @@
  * parse.
  */
 
+import { readU24 } from '../core/bytes.js';
+
 /** Types in the order of their numbers on the wire, from 1. */
 export const MESSAGE_TYPES = [
   /**
@@ -47,31 +49,32 @@ export interface ControlMessage {
 export const MESSAGE_BYTES = 32;
 const BLANK = { version: 0, id: 0, count: 0, bytes: 0, rkey: 0, address: 0n };
 
-export function encodeMessage(message: { readonly type: MessageType } & Partial<ControlMessage>): Buffer {
+export function encodeMessage(message: { readonly type: MessageType } & Partial<ControlMessage>): Uint8Array {
   const fields = { ...BLANK, ...message };
-  const out = Buffer.alloc(MESSAGE_BYTES);
-  out.writeUInt8(MESSAGE_TYPES.indexOf(fields.type) + 1, 0);
-  out.writeUInt32BE(fields.version, 4);
-  out.writeUInt32BE(fields.id, 8);
-  out.writeUInt32BE(fields.count, 12);
-  out.writeUInt32BE(fields.bytes, 16);
-  out.writeUInt32BE(fields.rkey, 20);
-  out.writeBigUInt64BE(fields.address, 24);
+  const out = new Uint8Array(MESSAGE_BYTES);
+  const view = new DataView(out.buffer);
+  view.setUint8(0, MESSAGE_TYPES.indexOf(fields.type) + 1);
+  view.setUint32(4, fields.version);
+  view.setUint32(8, fields.id);
+  view.setUint32(12, fields.count);
+  view.setUint32(16, fields.bytes);
+  view.setUint32(20, fields.rkey);
+  view.setBigUint64(24, fields.address);
   return out;
 }
 
 export function decodeMessage(bytes: Uint8Array): ControlMessage | undefined {
   if (bytes.length !== MESSAGE_BYTES) return undefined;
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const type = MESSAGE_TYPES[view[0] - 1];
-  if (type === undefined || view.readUIntBE(1, 3) !== 0) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const type = MESSAGE_TYPES[view.getUint8(0) - 1];
+  if (type === undefined || readU24(bytes, 1) !== 0) return undefined;
   return {
     type,
-    version: view.readUInt32BE(4),
-    id: view.readUInt32BE(8),
-    count: view.readUInt32BE(12),
-    bytes: view.readUInt32BE(16),
-    rkey: view.readUInt32BE(20),
-    address: view.readBigUInt64BE(24),
+    version: view.getUint32(4),
+    id: view.getUint32(8),
+    count: view.getUint32(12),
+    bytes: view.getUint32(16),
+    rkey: view.getUint32(20),
+    address: view.getBigUint64(24),
   };
 }

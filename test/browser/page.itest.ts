@@ -75,6 +75,17 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     await page.close();
   });
 
+  it('runs the window protocol, with the trace hash of Node.js', async () => {
+    const page = await open(`${url}#window?seed=3&block=4+KiB&blocks=4&lang=en`);
+    await complete(page);
+    const scene = SIMULATED_SCENES.find(({ name }) => name === 'window')!;
+    const [variant] = scene.variants(completed(scene, { block: '4 KiB', blocks: '4' }), 3);
+    const { outcome } = (await runVariant(variant, () => true))!;
+    expect(await page.locator('.hash').textContent()).toContain(outcome.result.traceHash);
+    expect(await page.locator('.verdict').textContent()).toMatch(/^The pool is too small/);
+    await page.close();
+  });
+
   it('runs again from the seed when a control moves, and its address keeps the run', async () => {
     const page = await open(`${url}#livelock?schemes=go-back-n&message=64+KiB&lang=en`);
     await complete(page);

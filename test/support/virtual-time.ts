@@ -1,11 +1,10 @@
 /** Promises in virtual time: running an event queue until a promise has settled. */
 
 import type { EventQueue } from '../../packages/lab/src/sim/event-queue.js';
+import { nextTurn, runUntilSettled } from '../../packages/lab/src/sim/promises.js';
 
 /** Lets promises run until nothing more happens without time passing. */
-export function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
+export const settle = nextTurn;
 
 /** The verdict over a run in virtual time that used up its events: something goes on for ever, or far longer than the test allows. */
 export class DidNotSettle extends Error {
@@ -34,17 +33,10 @@ export function runToRest(
 
 /** Runs virtual time, and promises between its events, until `outcome` has settled. Throws `DidNotSettle` after `eventsMax` events. */
 export async function until<T>(events: EventQueue, outcome: Promise<T>, eventsMax = 2_000_000): Promise<T> {
-  let settled = false;
-  const mark = () => {
-    settled = true;
-  };
-  outcome.then(mark, mark);
-  for (let count = 0; ; count++) {
-    await settle();
-    if (settled) return outcome;
-    if (count === eventsMax) throw new DidNotSettle(events, eventsMax);
-    if (!events.step()) throw new Error('nothing moves, and the promise is not settled');
-  }
+  const ended = await runUntilSettled(events, outcome, eventsMax);
+  if (ended === 'settled') return outcome;
+  if (ended === 'limit') throw new DidNotSettle(events, eventsMax);
+  throw new Error('nothing moves, and the promise is not settled');
 }
 
 /** Lets so much virtual time pass. */

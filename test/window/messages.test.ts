@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { toHex } from '../../src/core/bytes.js';
 import { decodeMessage, encodeMessage, MESSAGE_BYTES, MESSAGE_TYPES } from '../../src/window/window-messages.js';
 
 const u32 = fc.integer({ min: 0, max: 0xffffffff });
@@ -7,7 +8,7 @@ const u32 = fc.integer({ min: 0, max: 0xffffffff });
 describe('control messages', () => {
   test('the layout, byte by byte', () => {
     const bytes = encodeMessage({ type: 'POOL', version: 1, id: 2, count: 3, bytes: 4, rkey: 5, address: 6n });
-    expect(bytes.toString('hex')).toBe('0100000000000001000000020000000300000004000000050000000000000006');
+    expect(toHex(bytes)).toBe('0100000000000001000000020000000300000004000000050000000000000006');
   });
 
   test('what is encoded is decoded', () => {

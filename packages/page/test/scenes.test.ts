@@ -22,8 +22,14 @@ import {
 } from '@rocev2/page/scenes';
 import { describe, expect, it } from 'vitest';
 
-function short({ scenario, ...rest }: Variant, duration: number): Variant {
-  return { ...rest, scenario: { ...scenario, duration } };
+function short(variant: Variant, duration: number): Variant {
+  if ('program' in variant) return { ...variant, durationNs: duration };
+  return { ...variant, scenario: { ...variant.scenario, duration } };
+}
+
+function scenarioOf(variant: Variant) {
+  if ('program' in variant) throw new Error(`${variant.name} runs a program`);
+  return variant.scenario;
 }
 
 describe.each(SIMULATED_SCENES)('the scene $name', (scene) => {
@@ -73,8 +79,9 @@ describe('the livelock', () => {
   it('has the packets of the same scenario in the simulator', async () => {
     const [, variant] = variantsFor(300_000);
     const { outcome, packets } = (await runVariant(variant, () => true))!;
-    const { cc: _, ...nic } = variant.scenario.nic;
-    const file = { ...variant.scenario, nic, payload: 'real' as const };
+    const scenario = scenarioOf(variant);
+    const { cc: _, ...nic } = scenario.nic;
+    const file = { ...scenario, nic, payload: 'real' as const };
     expect(outcome.result.traceHash).toBe((await simulate(file)).traceHash);
     const has = (flag: number) => packets.flags.some((flags) => (flags & flag) !== 0);
     expect([has(LOST), has(NAK), has(REPEATED)]).toEqual([true, true, true]);
@@ -121,6 +128,53 @@ describe('other scenes', () => {
     expect(lossy.result.summary.droppedPackets).toBeGreaterThan(0);
     expect(paused.result.summary).toMatchObject({ droppedPackets: 0 });
     expect(paused.result.summary.pauseFrames).toBeGreaterThan(0);
+  });
+});
+
+describe('the window protocol', () => {
+  const scene = SIMULATED_SCENES.find(({ name }) => name === 'window')!;
+  const outcomesOf = async (given: Record<string, string>, duration = 100_000) => {
+    const values = completed(scene, given);
+    const runs = [];
+    for (const variant of scene.variants(values, 1))
+      runs.push((await runVariant(short(variant, duration), () => true))!);
+    return {
+      runs,
+      explained: scene.explain(
+        values,
+        runs.map(({ outcome }) => outcome),
+      ),
+    };
+  };
+
+  it('needs no request per block, and fewer messages', async () => {
+    const { runs, explained } = await outcomesOf({});
+    const [baseline, nodelay, nagle] = runs.map(({ outcome }) => outcome.means);
+    expect(baseline[0]).toBeLessThan(nodelay[0] / 3);
+    expect([baseline[1], nodelay[1], nagle[1]].map(Math.round)).toEqual([2, 1, 0]);
+    expect(explained.title).toBe('window.waiting');
+    // A request and its answer before each block.
+    const [{ packets }] = runs;
+    const names = [...packets.opcode].map((opcode) => packets.operations[opcode]);
+    expect(names.filter((name) => name === 'RC SEND_ONLY').length).toBeGreaterThan(8);
+    expect(packets.arrivedNs[0]).toBeGreaterThan(4000);
+    expect(packets.flags.some((flags) => (flags & (REPEATED | LOST)) !== 0)).toBe(false);
+  });
+
+  it('runs the same packets each time, and says when the pool is too small', async () => {
+    const [first, second] = [
+      await outcomesOf({ block: '4 KiB', blocks: '4' }),
+      await outcomesOf({ block: '4 KiB', blocks: '4' }),
+    ];
+    const hashes = ({ runs }: typeof first) => runs.map(({ outcome }) => outcome.result.traceHash);
+    expect(hashes(first)).toEqual(hashes(second));
+    expect(new Set(hashes(first)).size).toBe(3);
+    expect(first.explained.title).toBe('window.small');
+  });
+
+  it('is given up when asked', async () => {
+    const [variant] = scene.variants(completed(scene, {}), 1);
+    expect(await runVariant(variant, () => false)).toBeUndefined();
   });
 });
 

@@ -16,6 +16,8 @@ import type { SwitchConfig } from '../switch/switch-config.js';
 import type { SwitchPortCounters } from '../switch/switch-counters.js';
 import { EventQueue } from './event-queue.js';
 import { Network } from './network.js';
+import { runUntilSettled } from './promises.js';
+import { TraceHash } from './scenario/trace-hash.js';
 import type { SimStation } from './sim-station.js';
 import type { SimSwitch } from './sim-switch.js';
 import { checkTopology, type Topology } from './topology.js';
@@ -53,6 +55,7 @@ export interface SimulationLimits {
 }
 
 const LIMITS: OptionNames<SimulationLimits> = { untilNs: true, done: true, eventsMax: true };
+const EVENTS_MAX = 1e9;
 const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
 
 /** A network at virtual time 0. */
@@ -60,6 +63,7 @@ export class Simulation {
   readonly #events = new EventQueue();
   readonly #network: Network;
   readonly #devices = new Map<string, Promise<RdmaDevice>>();
+  readonly #trace = new TraceHash();
 
   /**
    * Throws ERR_ROCE_INVALID_ARGUMENT for a topology with hosts that cannot be reached, ERR_ROCE_MALFORMED for fault
@@ -84,11 +88,19 @@ export class Simulation {
           ? undefined
           : FaultPlan.parse(faults, new SeededRandom(seed + topology.switches.indexOf(name))),
     });
+    for (const station of this.#network.stations.values()) {
+      station.onPacket = (isSent, bytes, offset, length, ecn) => this.#trace.add(isSent, bytes, offset, length, ecn);
+    }
   }
 
   /** Virtual time, nanoseconds. */
   get nowNs(): number {
     return this.#events.nowNs;
+  }
+
+  /** A fingerprint of all packets so far, in hexadecimal digits: the same seed and program give the same. */
+  get traceHash(): string {
+    return this.#trace.toString();
   }
 
   /** The verbs device of a host: the same one each time. Throws ERR_ROCE_UNKNOWN_NAME if there is no such host. */
@@ -132,7 +144,44 @@ export class Simulation {
     if (untilNs !== undefined) checkTime('untilNs', untilNs);
     if (eventsMax !== undefined) checkTime('eventsMax', eventsMax);
     if (done !== undefined) checkKind('done', done, typeof done === 'function', 'a function');
-    return this.#events.run({ ...limits, eventsMax: limits.eventsMax ?? 1e9 });
+    return this.#events.run({ ...limits, eventsMax: limits.eventsMax ?? EVENTS_MAX });
+  }
+
+  /**
+   * Lets virtual time pass, and promises run between its events, until `outcome` has settled; then it settles alike. So
+   * programs that wait for completions run as they do on a real device. Rejects with ERR_ROCE_INVALID_STATE if nothing
+   * is left to happen, with ERR_ROCE_LIMIT after `eventsMax` events (default 1e9), and with ERR_ROCE_INVALID_ARGUMENT
+   * for wrong arguments.
+   */
+  async until<T>(outcome: Promise<T>, eventsMax = EVENTS_MAX): Promise<T> {
+    checkKind('outcome', outcome, outcome instanceof Promise, 'a promise');
+    checkWhole('eventsMax', eventsMax, 1, Number.MAX_SAFE_INTEGER);
+    const ended = await runUntilSettled(this.#events, outcome, eventsMax);
+    if (ended === 'settled') return await outcome;
+    const when = `at ${Math.round(this.nowNs)} ns of virtual time`;
+    throw ended === 'limit'
+      ? new RoceError('ERR_ROCE_LIMIT', `the promise has not settled after ${eventsMax} events, ${when}`)
+      : new RoceError(
+          'ERR_ROCE_INVALID_STATE',
+          `nothing is left to happen ${when}, and the promise has not settled`,
+          'wait only for packets and timers of the simulation',
+        );
+  }
+
+  /** Resolves after this much virtual time, which passes in {@link run} and {@link until}. Nanoseconds. */
+  sleep(ns: number): Promise<void> {
+    checkTime('ns', ns);
+    return new Promise((resolve) => this.#events.after(ns, resolve));
+  }
+
+  /**
+   * `onFrame` takes each Ethernet frame that the host sends or receives, with virtual time; the bytes are valid during
+   * the call. Throws ERR_ROCE_UNKNOWN_NAME if there is no such host.
+   */
+  observe(host: string, onFrame: (timeNs: number, frame: Uint8Array) => void): void {
+    checkKind('onFrame', onFrame, typeof onFrame === 'function', 'a function');
+    this.#station(host).onFrame = (bytes, offset, length) =>
+      onFrame(this.nowNs, bytes.subarray(offset, offset + length));
   }
 
   /**

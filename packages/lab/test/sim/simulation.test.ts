@@ -34,6 +34,8 @@ describe('a simulation', () => {
       await qp.modify({ state: 'RTS', sqPsn: 0, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
     }
     const [a, b] = ends;
+    const frames: Array<readonly [number, number]> = [];
+    simulation.observe('h1', (timeNs, frame) => frames.push([timeNs, frame.length]));
     a.qp.postSend({ opcode: 'RDMA_WRITE', sges: [a.mr.sge()], remoteAddr: b.mr.addr, rkey: b.mr.rkey });
     let doneNs = 0;
     simulation.onActivity('h0', () => {
@@ -44,6 +46,25 @@ describe('a simulation', () => {
     expect(doneNs).toBeGreaterThan(4000 + 5 * 221);
     expect(doneNs).toBeLessThan(4000 + 6 * 221);
     expect(simulation.counters('s0')['h1'].tx_packets).toBe(4);
+    // Four packets and the acknowledgement.
+    expect(frames.map(([, bytes]) => bytes)).toEqual([1098, 1082, 1082, 1082, 62]);
+    // A program that waits: for a completion, for time, and for what never comes.
+    const before = simulation.traceHash;
+    a.qp.postSend({ opcode: 'RDMA_READ', sges: [a.mr.sge()], remoteAddr: b.mr.addr, rkey: b.mr.rkey });
+    simulation.onActivity('h0', () => {});
+    expect(await simulation.until(a.cq.next())).toMatchObject({ status: 0 });
+    expect(simulation.traceHash).not.toBe(before);
+    const { nowNs } = simulation;
+    await simulation.until(simulation.sleep(500));
+    expect(simulation.nowNs).toBe(nowNs + 500);
+    await expect(
+      simulation.until(
+        simulation.sleep(1e6).then(() => a.cq.next()),
+        1,
+      ),
+    ).rejects.toThrow(/after 1 events/);
+    await expect(simulation.until(a.cq.next())).rejects.toThrow(/nothing is left to happen/);
+    await expect(simulation.until(Promise.reject(new Error('its own')))).rejects.toThrow('its own');
   });
 
   test('names what is not there', () => {

@@ -12,6 +12,7 @@ import {
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import { nsOf } from './units.js';
 
 const DURATION_NS = 20e6;
 /** Of packets with 1,024 bytes of payload. */
@@ -51,7 +52,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
         name: 'dcqcn',
         seed,
         duration: DURATION_NS,
-        topology: { kind: 'star', hosts: flows + 1, rate: LINK_BPS, delay: delayNsOf(values) },
+        topology: { kind: 'star', hosts: flows + 1, rate: LINK_BPS, delay: nsOf(values['delay']) },
         nic: { ...NIC, timeout: 14, cc: { name: 'dcqcn' } },
         switch: { queuePackets: 32_768, bufferPackets: 65_536, ecn: { kind: 'red', kminBytes, kmaxBytes, pmax } },
         flows: [flowsOf({ from: `h0..h${flows - 1}`, to: `h${flows}`, message: 65_536 })],
@@ -68,7 +69,7 @@ function watch(run: ScenarioRun, values: Values): () => readonly number[] {
   const model = new DcqcnModel({
     parameters: RAMPS[values['ramp']],
     groups: togetherAtStart(flows),
-    delayNs: LINKS_BOTH_WAYS * delayNsOf(values),
+    delayNs: LINKS_BOTH_WAYS * nsOf(values['delay']),
   });
   let [sentBytes, atNs] = [0, 0];
   return () => {
@@ -102,10 +103,6 @@ function explain(values: Values, [{ result, means }]: readonly Outcome[]): Expla
 
 /** In degrees; infinite where the loop has no crossover. */
 function marginOf(values: Values, flows: number): number {
-  const delaySeconds = LINKS_BOTH_WAYS * delayNsOf(values) * 1e-9;
+  const delaySeconds = LINKS_BOTH_WAYS * nsOf(values['delay']) * 1e-9;
   return phaseMargin(exactDcqcnLoop(RAMPS[values['ramp']], flows, delaySeconds))?.degrees ?? Number.POSITIVE_INFINITY;
-}
-
-function delayNsOf(values: Values): number {
-  return Number.parseFloat(values['delay']) * 1000;
 }

@@ -13,6 +13,7 @@ import { RECOVERY } from './recovery.js';
 import type { Scene, SimulatedScene } from './scene.js';
 import { SIGNALS } from './signals.js';
 import { STORM } from './storm.js';
+import { WINDOW } from './window.js';
 
 export { type CaptureReport, exampleCapture, readCapture } from './capture-report.js';
 export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet-log.js';
@@ -20,6 +21,7 @@ export { runVariant, type VariantProgress, type VariantRun } from './run-variant
 export {
   CODE_MAX,
   completed,
+  durationNsOf,
   type Explanation,
   type FileScene,
   type Outcome,
@@ -33,7 +35,16 @@ export {
 export { LANGUAGES, type Language, TEXTS, type TextKey, textIn } from './texts.js';
 
 /** The scenes that simulate, in the order of the page. */
-export const SIMULATED_SCENES: readonly SimulatedScene[] = [LIVELOCK, RECOVERY, DCQCN, INCAST, STORM, SIGNALS, OWN];
+export const SIMULATED_SCENES: readonly SimulatedScene[] = [
+  LIVELOCK,
+  RECOVERY,
+  WINDOW,
+  DCQCN,
+  INCAST,
+  STORM,
+  SIGNALS,
+  OWN,
+];
 
 /** In the order of the page. */
 export const SCENES: readonly Scene[] = [...SIMULATED_SCENES, CAPTURE];

@@ -3,6 +3,7 @@
 import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
+import { bytesOf } from './units.js';
 
 const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat', 'irn', 'rack', 'melo'] as const;
 const DURATION_NS = 10e6;
@@ -96,9 +97,4 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
   return usefulShare < GOOD_SHARE
     ? { usefulShare, title: 'livelock.part', text: 'livelock.part.text', numbers }
     : { usefulShare, title: 'livelock.good', text: 'livelock.good.text', numbers };
-}
-
-function bytesOf(size: string): number {
-  const [count, unit] = size.split(' ');
-  return Number(count) * (unit === 'MiB' ? 2 ** 20 : 2 ** 10);
 }

@@ -1,6 +1,6 @@
 /** A rate control or a recovery scheme of the user, compared with built-in ones. */
 
-import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
+import type { Scenario, ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { RATE_CONTROL_EXAMPLE, RECOVERY_EXAMPLE } from './own-examples.js';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import type { Explanation, Outcome, OwnScheme, SimulatedScene, Values, Variant } from './scene.js';
@@ -48,7 +48,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
   return [{ ...builtIn[0], name: OWN_NAME, own }, ...builtIn];
 }
 
-function controlScenario(name: (typeof CONTROLS)[number], seed: number): Variant['scenario'] {
+function controlScenario(name: (typeof CONTROLS)[number], seed: number): Scenario {
   return scenarioOf({
     name: 'own',
     seed,
@@ -64,7 +64,7 @@ function controlScenario(name: (typeof CONTROLS)[number], seed: number): Variant
   });
 }
 
-function recoveryScenario(name: (typeof SCHEMES)[number], seed: number): Variant['scenario'] {
+function recoveryScenario(name: (typeof SCHEMES)[number], seed: number): Scenario {
   return scenarioOf({
     name: 'own',
     seed,

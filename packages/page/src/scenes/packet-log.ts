@@ -1,10 +1,11 @@
-/** The packets of one flow, both ways, with the time when each arrives or the fact that it does not. */
+/** The packets of one connection, both ways, with the time when each arrives or the fact that it does not. */
 
 import type { Flow, ScenarioRun } from '@rocev2/lab/internal/page';
 import {
   FRAME_OK,
   FrameInfo,
   HDR_AETH,
+  type IpAddress,
   OPCODES,
   opcodeName,
   parseFrame,
@@ -32,6 +33,12 @@ export interface PacketColumns {
   readonly operations: Readonly<Record<number, string>>;
 }
 
+/** An end of the connection. */
+interface LoggedEnd {
+  readonly address: IpAddress;
+  readonly qpn: number;
+}
+
 interface Direction {
   readonly flag: number;
   readonly qpn: number;
@@ -47,24 +54,41 @@ export class PacketLog {
   readonly #opcode: number[] = [];
   readonly #flags: number[] = [];
   readonly #frame = new FrameInfo();
+  readonly #source: LoggedEnd;
+  readonly #forth: Direction;
+  readonly #back: Direction;
 
-  constructor(run: ScenarioRun, flow: Flow) {
-    const forth: Direction = { flag: 0, qpn: flow.sinkQpn, underWay: [], newestPsn: -1 };
-    const back: Direction = { flag: FROM_RECEIVER, qpn: flow.sourceQpn, underWay: [], newestPsn: -1 };
-    for (const [host, leaving, arriving] of [
-      [flow.plan.from, forth, back],
-      [flow.plan.to, back, forth],
-    ] as const) {
-      const station = run.network.station(host);
-      station.onFrame = (bytes, offset, length) => {
-        if (parseFrame(bytes, offset, length, this.#frame) !== FRAME_OK) return;
-        const bth = this.#frame.payloadOffset;
-        const qpn = (bytes[bth + QPN] << 16) | (bytes[bth + QPN + 1] << 8) | bytes[bth + QPN + 2];
-        const isSent = station.mac.every((byte, i) => bytes[this.#frame.sourceMacOffset + i] === byte);
-        if (isSent && qpn === leaving.qpn) this.#sent(leaving, run.events.nowNs, bytes, bth);
-        else if (!isSent && qpn === arriving.qpn) this.#arrived(arriving, run.events.nowNs, bytes, bth);
-      };
+  constructor(source: LoggedEnd, sink: LoggedEnd) {
+    this.#source = source;
+    this.#forth = { flag: 0, qpn: sink.qpn, underWay: [], newestPsn: -1 };
+    this.#back = { flag: FROM_RECEIVER, qpn: source.qpn, underWay: [], newestPsn: -1 };
+  }
+
+  /** Logs a flow from now on. */
+  static ofFlow({ network, events }: ScenarioRun, { plan, sourceQpn, sinkQpn }: Flow): PacketLog {
+    const [source, sink] = [network.station(plan.from), network.station(plan.to)];
+    const ends = [
+      { address: source.address, qpn: sourceQpn },
+      { address: sink.address, qpn: sinkQpn },
+    ] as const;
+    const log = new PacketLog(...ends);
+    for (const [i, station] of [source, sink].entries()) {
+      station.onFrame = (bytes, offset, length) => log.take(ends[i], events.nowNs, bytes, offset, length);
     }
+    return log;
+  }
+
+  /** Takes a frame that an end sends or receives, in the order of time. */
+  take(end: LoggedEnd, nowNs: number, bytes: Uint8Array, offset = 0, length = bytes.length): void {
+    const frame = this.#frame;
+    if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) return;
+    const bth = frame.payloadOffset;
+    const qpn = (bytes[bth + QPN] << 16) | (bytes[bth + QPN + 1] << 8) | bytes[bth + QPN + 2];
+    const isSent = end.address.bytes.every((byte, i) => bytes[frame.sourceOffset + i] === byte);
+    const direction = (end === this.#source) === isSent ? this.#forth : this.#back;
+    if (qpn !== direction.qpn) return;
+    if (isSent) this.#sent(direction, nowNs, bytes, bth);
+    else this.#arrived(direction, nowNs, bytes, bth);
   }
 
   get count(): number {
@@ -90,8 +114,9 @@ export class PacketLog {
     const psn = psnAt(bytes, bth);
     const hasAeth = ((OPCODES[opcode]?.headers ?? 0) & HDR_AETH) !== 0;
     const isNak = hasAeth && syndromeKind(bytes[bth + AETH]) === SYNDROME_KIND_NAK;
-    const isRepeated = direction.flag === 0 && psn <= direction.newestPsn;
-    direction.newestPsn = Math.max(direction.newestPsn, psn);
+    // Acknowledgements have the numbers of the other direction.
+    const isRepeated = direction.flag === 0 && !hasAeth && psn <= direction.newestPsn;
+    if (!hasAeth) direction.newestPsn = Math.max(direction.newestPsn, psn);
     direction.underWay.push(this.count);
     this.#sentNs.push(nowNs);
     this.#arrivedNs.push(Number.NaN);

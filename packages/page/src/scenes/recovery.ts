@@ -4,6 +4,7 @@ import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { recoverySchemes } from 'rocev2/internal/retransmit';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
+import { nsOf } from './units.js';
 
 const SCHEMES = ['go-back-n', 'selective-repeat', 'irn', 'rack'] as const;
 const LOSSES = ['0.0001', '0.001', '0.01'] as const;
@@ -32,7 +33,7 @@ export const RECOVERY: SimulatedScene = {
 };
 
 function variants(values: Values, seed: number): readonly Variant[] {
-  const delay = delayNsOf(values);
+  const delay = nsOf(values['delay']);
   return chosenOf(SCHEMES, values['schemes']).flatMap((scheme) =>
     LOSSES.map((loss) => ({
       name: `${scheme}, ${Number(loss) * 100} %`,
@@ -76,13 +77,9 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
   const numbers = {
     name: outcomes[shares.indexOf(usefulShare)].name,
     share: (usefulShare * 100).toFixed(0),
-    pipeline: String(pipelinePackets(delayNsOf(values))),
+    pipeline: String(pipelinePackets(nsOf(values['delay']))),
   };
   return usefulShare < GOOD_SHARE
     ? { usefulShare, title: 'recovery.costly', text: 'recovery.costly.text', numbers }
     : { usefulShare, title: 'recovery.cheap', text: 'recovery.cheap.text', numbers };
-}
-
-function delayNsOf(values: Values): number {
-  return Number.parseFloat(values['delay']) * 1000;
 }

@@ -7,6 +7,8 @@ import type { Scenario, ScenarioResult, ScenarioRun } from '@rocev2/lab/internal
 import type { CaptureReport } from './capture-report.js';
 import type { TextKey } from './texts.js';
 
+type Summary = ScenarioResult['summary'];
+
 /** A control. Its label and hint are the texts `SCENE.NAME` and `SCENE.NAME.hint`. */
 export interface Parameter {
   readonly name: string;
@@ -31,8 +33,8 @@ export const CODE_MAX = 4000;
 /** By the name of the parameter; of a set its values, separated by commas. */
 export type Values = Readonly<Record<string, string>>;
 
-/** One of the simulations that a scene compares. */
-export interface Variant {
+/** One of the simulations that a scene compares: of a scenario. */
+export interface ScenarioVariant {
   readonly name: string;
   readonly scenario: Scenario;
   /** Is loaded before the run, and replaces the scheme of the scenario. */
@@ -43,19 +45,52 @@ export interface Variant {
   readonly means?: (result: ScenarioResult, sampled: readonly number[]) => readonly number[];
 }
 
+/** As `rocev2 window --policy` names them. */
+export const WINDOW_POLICIES = ['baseline', 'nodelay', 'nagle'] as const;
+
+/** A sender that writes blocks into the memory of a receiver. */
+export interface WindowProgram {
+  readonly policy: (typeof WINDOW_POLICIES)[number];
+  /** In the pool. */
+  readonly blocks: number;
+  readonly blockBytes: number;
+  /** Of each link. */
+  readonly delayNs: number;
+  readonly seed: number;
+}
+
+/** One of the simulations that a scene compares: of a program. The bars are the last samples. */
+export interface ProgramVariant {
+  readonly name: string;
+  readonly durationNs: number;
+  readonly program: WindowProgram;
+}
+
+export type Variant = ScenarioVariant | ProgramVariant;
+
+export function durationNsOf(variant: Variant): number {
+  return 'program' in variant ? variant.durationNs : variant.scenario.duration;
+}
+
 export interface PlottedSeries {
   readonly label: TextKey;
-  readonly unit: 'rate' | 'bytes' | 'time' | 'share';
+  readonly unit: 'rate' | 'bytes' | 'time' | 'share' | 'count';
   /** A style property of the colour. */
   readonly color: string;
   /** The largest value of its bars, instead of that of the scene. */
   readonly max?: number;
 }
 
+/** What explanations use of a result. */
+export interface RunResult {
+  readonly traceHash: string;
+  readonly summary: Pick<Summary, 'goodputBps' | 'jain' | 'cnps' | 'droppedPackets' | 'pauseFrames'>;
+}
+
 /** A result of a variant. */
 export interface Outcome {
   readonly name: string;
-  readonly result: ScenarioResult;
+  readonly result: RunResult;
   /** One number of each series. */
   readonly means: readonly number[];
 }

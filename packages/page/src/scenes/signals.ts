@@ -3,6 +3,7 @@
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
+import { nsOf } from './units.js';
 
 const CONTROLS = ['dcqcn', 'timely', 'patched-timely', 'swift'] as const;
 const DURATION_NS = 10e6;
@@ -30,7 +31,7 @@ export const SIGNALS: SimulatedScene = {
 
 function variants(values: Values, seed: number): readonly Variant[] {
   const flows = Number(values['flows']);
-  const jitterNs = Number.parseFloat(values['jitter']) * 1000;
+  const jitterNs = nsOf(values['jitter']);
   return chosenOf(CONTROLS, values['controls']).map((name) => ({
     name,
     scenario: scenarioOf({

@@ -3,6 +3,7 @@
 import type { Scenario, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import { nsOf } from './units.js';
 
 const DURATION_NS = 12e6;
 const STORM_NS = 2e6;
@@ -57,7 +58,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
 }
 
 function watchdogOf(values: Values) {
-  const detectNs = Number.parseFloat(values['detect']) * 1e6;
+  const detectNs = nsOf(values['detect']);
   return { detectNs, restoreNs: detectNs, pollNs: detectNs / 2 };
 }
 

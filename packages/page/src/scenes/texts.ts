@@ -94,6 +94,43 @@ export const TEXTS = {
     en: 'At least {share} % of the packets are useful ({name}): about {pipeline} packets are in flight when a loss is noticed, and few are retransmitted.',
     zh: '至少 {share} % 的报文有用（{name}）：发现丢包时约有 {pipeline} 个报文在途，重传的很少。',
   },
+  window: { en: 'Window protocol', zh: '窗口协议' },
+  'window.idea': {
+    en: 'A sender that asks for memory before each block waits a round trip. A pool that is described once needs no requests.',
+    zh: '每写一块之前都先请求内存，就要多等一个往返时延。内存池只需描述一次，之后不必请求。',
+  },
+  'window.delay': { en: 'Delay of each link', zh: '每条链路的时延' },
+  'window.delay.hint': {
+    en: 'There are two links each way. A request and its answer take about four of them.',
+    zh: '每个方向有两条链路。一次请求加应答大约需要四段链路时延。',
+  },
+  'window.block': { en: 'Block size', zh: '块大小' },
+  'window.block.hint': {
+    en: 'Each block is one RDMA WRITE with immediate data, which names the block.',
+    zh: '每块是一次带立即数的 RDMA WRITE，立即数是块号。',
+  },
+  'window.blocks': { en: 'Blocks in the pool', zh: '内存池的块数' },
+  'window.blocks.hint': {
+    en: 'baseline: a request per block. nodelay: an acknowledgement per block. nagle: one for half of the pool.',
+    zh: 'baseline：每块一次请求。nodelay：每块一次确认。nagle：池中一半的块确认一次。',
+  },
+  'window.goodput': { en: 'Goodput: blocks at the receiver', zh: '有效吞吐：接收端收到的块' },
+  'window.messages': { en: 'Control messages per block', zh: '每块的控制消息数' },
+  'window.waiting': { en: 'A request per block leaves the link idle', zh: '每块请求一次使链路空闲' },
+  'window.waiting.text': {
+    en: 'A block takes {block} us on the link. The request for it and the acknowledgement of its WRITE add {wait} us, so the baseline uses {share} % of the link. With the pool, blocks are sent during these round trips: {policy} uses {best} %. nagle needs {messages} control messages per block, the baseline 2.',
+    zh: '一块在链路上需要 {block} us。请求它和等待 WRITE 的确认又需要 {wait} us，所以 baseline 只用了链路的 {share} %。使用内存池时，往返期间继续发送：{policy} 用了 {best} %。nagle 每块需要 {messages} 条控制消息，baseline 需要 2 条。',
+  },
+  'window.small': { en: 'The pool is too small for this delay', zh: '对该时延来说内存池太小' },
+  'window.small.text': {
+    en: 'The {blocks} blocks hold {pool} KB. About {flight} KB fit into a round trip, and acknowledgements arrive later still, so the sender waits for free blocks. {policy} uses {best} % of the link, the baseline {share} %.',
+    zh: '{blocks} 块共 {pool} KB。一个往返时延内可以发送约 {flight} KB，而确认来得更晚，所以发送端要等空闲块。{policy} 用了链路的 {best} %，baseline 用了 {share} %。',
+  },
+  'window.even': { en: 'Blocks are large enough to hide the requests', zh: '块足够大，请求的代价可以忽略' },
+  'window.even.text': {
+    en: 'A block takes {block} us on the link, and its request and acknowledgement add only {wait} us. The baseline uses {share} % of the link, {policy} {best} %.',
+    zh: '一块在链路上需要 {block} us，请求和确认只多出 {wait} us。baseline 用了链路的 {share} %，{policy} 用了 {best} %。',
+  },
   dcqcn: { en: 'DCQCN', zh: 'DCQCN' },
   'dcqcn.idea': {
     en: 'Switches mark packets, receivers send notifications, senders reduce their rates. A fluid model predicts whether this settles.',

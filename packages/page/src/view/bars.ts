@@ -5,6 +5,7 @@ const FORMATS = {
   rate: formatRate,
   bytes: (bytes: number) => `${(bytes / 1000).toFixed(1)} KB`,
   share: (share: number) => `${(share * 100).toFixed(1)} %`,
+  count: (count: number) => count.toFixed(2),
   time: (ns: number) => `${(ns / 1000).toFixed(1)} us`,
 } as const;
 

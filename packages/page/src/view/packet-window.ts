@@ -184,7 +184,7 @@ function ladderPackets(packets: PacketColumns, from: number, count: number): Lad
       operation: isNak ? 'NAK' : operation,
       psn: psn[i],
       relativePsn: psn[i],
-      kind: isNak ? 'nak' : operation.includes('CNP') ? 'cnp' : isFromReceiver ? 'ack' : 'data',
+      kind: isNak ? 'nak' : operation.includes('CNP') ? 'cnp' : operation.includes('ACK') ? 'ack' : 'data',
       isLost: (flags[i] & LOST) !== 0,
       isRepeated: (flags[i] & REPEATED) !== 0,
       notes: [],

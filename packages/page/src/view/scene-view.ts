@@ -2,7 +2,7 @@
 
 import { element, QUEUE_PAIR_COLORS, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
 import type { Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
-import { textIn } from '../scenes/index.js';
+import { durationNsOf, textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';
 import { Controls } from './controls.js';
 import type { EngineWorker } from './engine-worker.js';
@@ -92,7 +92,7 @@ export class SceneView {
       return;
     }
     const variants = scene.variants(values, seed);
-    this.#durationNs = variants[0].scenario.duration;
+    this.#durationNs = durationNsOf(variants[0]);
     this.#variants = new Map(variants.map(({ name }) => [name, NOTHING]));
     if (!this.#variants.has(this.#chosen)) this.#chosen = variants[0].name;
     this.#makeCharts(scene);

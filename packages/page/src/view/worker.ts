@@ -1,5 +1,6 @@
 /** The worker of the page: it simulates and reads captures, so that the page stays responsive. */
 
+import { nextTurn } from '@rocev2/lab/internal/page';
 import {
   exampleCapture,
   type PacketColumns,
@@ -16,19 +17,10 @@ const REPORT_MS = 50;
 const FIRST_PACKETS = 200;
 
 let newest = 0;
-const turn = new MessageChannel();
 
 function send(reply: RunReply | FileReply, packets?: PacketColumns): void {
   const transfer = packets === undefined ? [] : Object.values(packets).flatMap((column) => column.buffer ?? []);
   postMessage(reply, { transfer });
-}
-
-/** Lets messages of the page arrive. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    turn.port1.onmessage = () => resolve();
-    turn.port2.postMessage(undefined);
-  });
 }
 
 async function runOne(variant: Variant, request: number): Promise<void> {
@@ -49,7 +41,7 @@ async function runOne(variant: Variant, request: number): Promise<void> {
     if (nowMs - reportedMs < REPORT_MS && done < 1) return true;
     reportedMs = nowMs;
     send({ ...about, kind: 'progress', done, timesNs, samples });
-    await nextTurn();
+    await nextTurn(); // Messages of the page arrive.
     return request === newest;
   });
   if (finished === undefined) return;
