@@ -3,6 +3,8 @@
 #include "shim.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static const uint32_t ASLEEP = 0;
@@ -125,6 +129,9 @@ void ring_free(struct ring *ring) {
   ring->header = NULL;
 }
 
+// The NIC process has ended. The program is notified of it once, by IBV_EVENT_DEVICE_FATAL.
+void nic_is_gone(struct context *context) { context->is_gone = 1; }
+
 // The NIC looks at its doorbells once more after it has stored ASLEEP, so that no doorbell is missed.
 void doorbell(struct context *context, uint32_t qpn) {
   struct ring *ring = &context->doorbells;
@@ -141,7 +148,21 @@ void doorbell(struct context *context, uint32_t qpn) {
   }
   int sleeps = ring->header[WORD_STATE] == ASLEEP;
   pthread_mutex_unlock(&context->doorbell_lock);
-  if (sleeps && send(context->wake_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EPIPE) context->is_gone = 1;
+  if (sleeps && send(context->wake_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EPIPE) nic_is_gone(context);
+}
+
+// Sleeps until a completion is signalled, if none was after `seen`, or for a short time: the program may poll other things.
+void wait_for_signal(struct context *context, uint32_t seen) {
+  static const struct timespec TIMEOUT = {.tv_nsec = 100000};
+  static const unsigned TIMEOUTS_BEFORE_CHECK = 256;
+  _Atomic uint32_t *header = context->doorbells.header;
+  header[WORD_SLEEPERS]++;
+  long result = syscall(SYS_futex, &header[WORD_SIGNALS], FUTEX_WAIT, seen, &TIMEOUT, NULL, 0);
+  int timed_out = result < 0 && errno == ETIMEDOUT;
+  header[WORD_SLEEPERS]--;
+  if (!timed_out || ++context->timeouts % TIMEOUTS_BEFORE_CHECK != 0) return;
+  struct pollfd wake = {.fd = context->wake_fd};
+  if (poll(&wake, 1, 0) > 0 && (wake.revents & (POLLHUP | POLLERR)) != 0) nic_is_gone(context);
 }
 
 static struct device **devices;

@@ -4,14 +4,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { WC_FLAG_GRH = 1, WC_FLAG_WITH_IMM = 2, WC_FLAG_WITH_INV = 8 };
 enum { ARM_SOLICITED = 1, ARM_NEXT = 2 };
-// With few cores the NIC needs the one on which a program polls.
-enum { FEW_CORES = 4, POLLS_BEFORE_YIELD = 64 };
+// With few cores the NIC needs the one on which a program polls. Every queue that the program polls is armed in the
+// second half of these polls, so that a completion of any of them wakes it.
+enum { FEW_CORES = 4, POLLS_BEFORE_SLEEP = 8, POLLS_BEFORE_SLEEP_WITH_CORES = 4096 };
 
 struct send_element {
   uint8_t opcode, flags;
@@ -295,10 +297,36 @@ static int take(struct cq *cq, struct context *context, struct ibv_wc *wc) {
   }
 }
 
-static void after_empty_poll(struct cq *cq) {
+static int is_empty(const struct cq *cq) { return cq->ring.header[WORD_CONSUMER] == cq->ring.header[WORD_PRODUCER]; }
+
+static void arm(struct cq *cq, uint32_t wanted) {
+  uint32_t armed = cq->ring.header[WORD_ARMED];
+  while (armed < wanted && !atomic_compare_exchange_weak(&cq->ring.header[WORD_ARMED], &armed, wanted)) {
+  }
+}
+
+static void on_completion(struct context *context) {
+  atomic_store_explicit(&context->empty_polls, 0, memory_order_relaxed);
+}
+
+static void after_empty_poll(struct cq *cq, struct context *context) {
   static long cores;
   if (cores == 0) cores = sysconf(_SC_NPROCESSORS_ONLN);
-  if (cores <= FEW_CORES || ++cq->empty_polls % POLLS_BEFORE_YIELD == 0) sched_yield();
+  unsigned limit = cores <= FEW_CORES ? POLLS_BEFORE_SLEEP : POLLS_BEFORE_SLEEP_WITH_CORES;
+  unsigned polls = atomic_load_explicit(&context->empty_polls, memory_order_relaxed) + 1;
+  atomic_store_explicit(&context->empty_polls, polls, memory_order_relaxed);
+  if (polls <= limit / 2) return;
+  // A queue that is armed for solicited completions must not raise an event for others.
+  if (cq->ring.header[WORD_ARMED] == ARM_SOLICITED) {
+    sched_yield();
+    return;
+  }
+  uint32_t signals = context->doorbells.header[WORD_SIGNALS];
+  arm(cq, ARM_NEXT);
+  if (context->seen_signals != signals) {
+    context->seen_signals = signals;
+    on_completion(context);
+  } else if (polls > limit && is_empty(cq)) wait_for_signal(context, signals);
 }
 
 int data_poll(struct ibv_cq *base, int max, struct ibv_wc *wc) {
@@ -308,16 +336,16 @@ int data_poll(struct ibv_cq *base, int max, struct ibv_wc *wc) {
   pthread_mutex_lock(&cq->lock);
   while (count < max && take(cq, context, &wc[count])) count++;
   pthread_mutex_unlock(&cq->lock);
-  if (count == 0 && max > 0) after_empty_poll(cq);
+  if (count > 0) on_completion(context);
+  else if (max > 0 && context->is_gone) return -EIO;
+  else if (max > 0) after_empty_poll(cq, context);
   return count;
 }
 
 int data_notify(struct ibv_cq *base, int solicited_only) {
   struct cq *cq = (struct cq *)base;
-  uint32_t wanted = solicited_only ? ARM_SOLICITED : ARM_NEXT;
-  uint32_t armed = cq->ring.header[WORD_ARMED];
-  while (armed < wanted && !atomic_compare_exchange_weak(&cq->ring.header[WORD_ARMED], &armed, wanted)) {
-  }
+  cq->ring.header[WORD_REQUESTED] = 1;
+  arm(cq, solicited_only ? ARM_SOLICITED : ARM_NEXT);
   return 0;
 }
 
@@ -438,11 +466,15 @@ static int cq_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr) {
   struct cq *cq = (struct cq *)ex;
   if (attr->comp_mask != 0) return EINVAL;
   pthread_mutex_lock(&cq->lock);
+  struct context *context = context_of(cq->base.context);
   int error = cq_next(ex);
-  if (error != 0) {
-    pthread_mutex_unlock(&cq->lock);
-    after_empty_poll(cq);
+  if (error == 0) {
+    on_completion(context);
+    return 0;
   }
+  pthread_mutex_unlock(&cq->lock);
+  if (context->is_gone) return EIO;
+  after_empty_poll(cq, context);
   return error;
 }
 static void cq_end(struct ibv_cq_ex *ex) { pthread_mutex_unlock(&((struct cq *)ex)->lock); }

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 3
 #define GID_TABLE_LENGTH 16
 #define QUEUE_DEPTH_MAX 16384
 #define CQ_DEPTH_MAX (1 << 20)
@@ -30,8 +30,13 @@ struct message {
   uint64_t args[31];
 };
 
-// Header words of a ring; src/memory/ring of the transport describes them.
-enum { WORD_PRODUCER, WORD_CONSUMER, WORD_ARMED, WORD_DEPTH, WORD_STRIDE, WORD_ALL, WORD_STATE, WORD_FATAL };
+// Header words of a ring; src/memory/ring of the transport describes them. Those from WORD_STATE on are of this package.
+// Of doorbells: the number of completions for which the NIC has woken threads that poll, and how many such threads sleep.
+// Of completion queues: the program itself has asked for an event.
+enum {
+  WORD_PRODUCER, WORD_CONSUMER, WORD_ARMED, WORD_DEPTH, WORD_STRIDE, WORD_ALL, WORD_STATE, WORD_FATAL, WORD_SIGNALS,
+  WORD_SLEEPERS, WORD_REQUESTED
+};
 #define RING_HEADER_BYTES 64
 
 struct ring {
@@ -67,6 +72,8 @@ struct context {
   struct srq *srqs;
   struct qp_entry *qps;
   atomic_int is_gone;
+  // Of all threads: polls that found nothing since one that did, and the signals that were known then.
+  atomic_uint empty_polls, seen_signals, timeouts;
 };
 
 struct pd {
@@ -96,7 +103,6 @@ struct cq {
   struct ring ring;
   pthread_mutex_t lock;
   uint32_t comp_events, async_events;
-  unsigned empty_polls;
   struct ibv_wc current; // of the extended interface
 };
 
@@ -144,6 +150,8 @@ int ring_make(struct ring *ring, uint32_t depth, uint32_t stride);
 void ring_forget_name(struct ring *ring);
 void ring_free(struct ring *ring);
 void doorbell(struct context *context, uint32_t qpn);
+void nic_is_gone(struct context *context);
+void wait_for_signal(struct context *context, uint32_t seen);
 uint32_t power_of_two(uint32_t number);
 void mutex_init(pthread_mutex_t *mutex);
 

@@ -15,6 +15,7 @@ import {
 } from 'rocev2/internal/memory';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
+import { CompletionSignal, takeRequest } from './completion-signal.js';
 import { DoorbellWatcher } from './doorbell-watcher.js';
 import * as op from './messages.js';
 import { ProcessMemory } from './process-memory.js';
@@ -115,7 +116,9 @@ export class Program {
   readonly #channels = new Map<number, Socket>();
   readonly #onGone: () => void;
   #events: Socket | undefined;
-  #doorbells: { readonly watcher: DoorbellWatcher; readonly segment: SharedSegment } | undefined;
+  #doorbells:
+    | { readonly watcher: DoorbellWatcher; readonly signal: CompletionSignal; readonly segment: SharedSegment }
+    | undefined;
   #work: Promise<void> = Promise.resolve();
   #ringBytes = 0;
   #ended = false;
@@ -217,8 +220,9 @@ export class Program {
     this.#onGone();
   }
 
-  #notify({ cookie, channel }: OwnObject): void {
-    if (channel === undefined || cookie === undefined) return;
+  #notify({ cookie, channel, segments }: OwnObject): void {
+    this.#doorbells?.signal.raise();
+    if (!takeRequest(segments[0].memory) || channel === undefined || cookie === undefined) return;
     const notice = Buffer.alloc(8);
     notice.writeBigUInt64LE(cookie);
     channel.write(notice);
@@ -291,7 +295,8 @@ export class Program {
       for (const qpn of qp.keys()) ring(qpn);
     };
     try {
-      this.#doorbells = { watcher: new DoorbellWatcher(segment.memory, ring, all), segment };
+      const watcher = new DoorbellWatcher(segment.memory, ring, all);
+      this.#doorbells = { watcher, signal: new CompletionSignal(segment.memory), segment };
     } catch (error) {
       segment.close();
       throw error;
