@@ -121,6 +121,24 @@ describe('other scenes', () => {
     expect(late.result.summary.cnps).toBeLessThan(prompt.result.summary.cnps);
   });
 
+  it('has a phase margin that is not monotonic in the flows, and none for TIMELY', () => {
+    const scene = sceneOf('dcqcn');
+    const marginsOf = (given: Record<string, string>) => scene.curve!(completed(scene, given))?.y.map((y) => y!);
+    const dcqcn = marginsOf({ delay: '20 us' })!;
+    expect(dcqcn.indexOf(Math.min(...dcqcn))).toBe(3); // 8 flows.
+    expect([dcqcn[0], dcqcn[3], dcqcn[31]].map(Math.sign)).toEqual([1, -1, 1]);
+    const patched = marginsOf({ control: 'patched-timely' })!;
+    expect(patched.indexOf(Math.max(...patched))).toBe(3);
+    expect(marginsOf({ control: 'timely' })).toBeUndefined();
+  });
+
+  it.each(['timely', 'patched-timely'])('simulates %s near its model', async (control) => {
+    const { means } = await outcomeOf('dcqcn', { control, flows: '2' }, 3e6);
+    const [, , rateBps, modelBps] = means;
+    expect(rateBps).toBeGreaterThan(0.85 * modelBps);
+    expect(rateBps).toBeLessThan(1.15 * modelBps);
+  });
+
   it('lose packets in an incast without PFC, and none with it', async () => {
     const given = { senders: '8', recovery: 'go-back-n' };
     const lossy = await outcomeOf('incast', { ...given, pfc: 'no PFC' }, 300_000);

@@ -27,7 +27,12 @@ interface TimeChartOptions {
   readonly labels: readonly string[];
   readonly format: (value: number) => string;
   readonly colors?: readonly string[];
+  /** Unit of x. Empty: x is a number without a unit. */
   readonly xLabel?: string;
+  /** In the legend. */
+  readonly xName?: string;
+  /** The axis shows no larger values. */
+  readonly yMax?: number;
   /** In pixels. */
   readonly height?: number;
   readonly onSelect?: (stretch: Stretch) => void;
@@ -96,7 +101,16 @@ export class TimeChart {
   }
 
   #newPlot(width: number): Plot {
-    const { labels, format, xLabel = 's', height = HEIGHT, onSelect, colors = [] } = this.#options;
+    const {
+      labels,
+      format,
+      xLabel = 's',
+      xName = 'time',
+      yMax = Number.POSITIVE_INFINITY,
+      height = HEIGHT,
+      onSelect,
+      colors = [],
+    } = this.#options;
     const axis = { stroke: () => themeColor('--muted'), grid: { stroke: () => themeColor('--grid') } };
     const options = {
       width,
@@ -104,17 +118,22 @@ export class TimeChart {
       cursor: { y: false, drag: { x: onSelect !== undefined, y: false, setScale: false } },
       scales: {
         x: { time: false, range: (_: unknown, min: number | null, max: number | null) => this.#xRange(min, max) },
-        y: { range: (_: unknown, _min: number, max: number) => [0, max > 0 ? 1.1 * max : 1] },
+        y: {
+          range: (_: unknown, min: number, max: number) => [
+            Math.min(0, 1.1 * min),
+            max > 0 ? Math.min(1.1 * max, yMax) : 1,
+          ],
+        },
       },
       axes: [
-        { ...axis, values: (_: unknown, ticks: readonly number[]) => ticks.map((tick) => `${tick} ${xLabel}`) },
+        { ...axis, values: (_: unknown, ticks: readonly number[]) => ticks.map((tick) => `${tick} ${xLabel}`.trim()) },
         { ...axis, size: 84, values: (_: unknown, ticks: readonly number[]) => ticks.map(format) },
       ],
       series: [
         {
-          label: 'time',
+          label: xName,
           value: (_: unknown, x: number | null | undefined) =>
-            typeof x === 'number' ? `${x.toFixed(2)} ${xLabel}` : '',
+            typeof x !== 'number' ? '' : xLabel === '' ? String(x) : `${x.toFixed(2)} ${xLabel}`,
         },
         ...labels.map((label, i) => ({
           label,

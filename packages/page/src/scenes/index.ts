@@ -20,6 +20,7 @@ export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet
 export { runVariant, type VariantProgress, type VariantRun } from './run-variant.js';
 export {
   CODE_MAX,
+  type Curve,
   completed,
   durationNsOf,
   type Explanation,

@@ -77,7 +77,7 @@ export interface PlottedSeries {
   readonly unit: 'rate' | 'bytes' | 'time' | 'share' | 'count';
   /** A style property of the colour. */
   readonly color: string;
-  /** The largest value of its bars, instead of that of the scene. */
+  /** The largest value of its bars, instead of that of the scene, and of its chart. */
   readonly max?: number;
 }
 
@@ -104,6 +104,17 @@ export interface Explanation {
   readonly numbers: Readonly<Record<string, string>>;
 }
 
+/** A curve of the theory over a parameter, such as the phase margin over the flows. */
+export interface Curve {
+  readonly label: TextKey;
+  readonly xLabel: TextKey;
+  readonly x: readonly number[];
+  /** Degrees; null where there is no value. */
+  readonly y: ReadonlyArray<number | null>;
+  /** The chosen value of x. */
+  readonly at: number;
+}
+
 interface SceneHead {
   /** In the URL. */
   readonly name: string;
@@ -116,6 +127,8 @@ export interface SimulatedScene extends SceneHead {
   /** The largest value of the bars. */
   readonly barMax: number;
   variants(values: Values, seed: number): readonly Variant[];
+  /** Is computed once for the values. */
+  readonly curve?: (values: Values) => Curve | undefined;
   explain(values: Values, outcomes: readonly Outcome[]): Explanation;
 }
 

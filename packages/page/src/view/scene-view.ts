@@ -1,7 +1,7 @@
 /** One scene: its controls, what they lead to, and its packets. */
 
 import { element, QUEUE_PAIR_COLORS, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
-import type { Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
+import type { Curve, Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
 import { durationNsOf, textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';
 import { Controls } from './controls.js';
@@ -9,6 +9,8 @@ import type { EngineWorker } from './engine-worker.js';
 import type { PageState } from './location-state.js';
 import type { RunReply } from './messages.js';
 import { PacketWindow } from './packet-window.js';
+
+const CHART_PX = 150;
 
 interface ShownVariant {
   readonly timesNs: readonly number[];
@@ -48,6 +50,8 @@ export class SceneView {
   #durationNs = 1;
   #chosen = '';
   #lines: TimeChart[] = [];
+  #curve: Curve | undefined;
+  #curveChart: TimeChart | undefined;
   #startedMs = 0;
   /** The code that the user has run. A link contains code that must not run by itself. */
   #trusted = '';
@@ -95,6 +99,7 @@ export class SceneView {
     this.#durationNs = durationNsOf(variants[0]);
     this.#variants = new Map(variants.map(({ name }) => [name, NOTHING]));
     if (!this.#variants.has(this.#chosen)) this.#chosen = variants[0].name;
+    this.#curve = scene.curve?.(values);
     this.#makeCharts(scene);
     const code = codeOf(scene, values);
     this.#isHeld = code !== '' && code !== this.#trusted;
@@ -210,13 +215,42 @@ export class SceneView {
     for (const chart of this.#lines) chart.close();
     const labels = [...this.#variants.keys()];
     const colors = QUEUE_PAIR_COLORS.filter((color) => scene.series.every((one) => one.color !== color));
+    const xName = this.#text('chart.time');
     this.#lines = scene.series.map(
-      ({ unit }) => new TimeChart({ labels, colors, format: formatOf(unit), xLabel: 'ms', height: 150 }),
+      ({ unit, max: yMax }) =>
+        new TimeChart({
+          labels,
+          colors,
+          format: formatOf(unit),
+          xLabel: 'ms',
+          xName,
+          height: CHART_PX,
+          ...(yMax !== undefined && { yMax }),
+        }),
     );
-    const titled = scene.series.map(({ label }, i) =>
-      element('figure', {}, element('figcaption', {}, this.#text(label)), this.#lines[i].element),
-    );
-    this.#charts.replaceChildren(...titled);
+    const titled = scene.series.map(({ label }, i) => this.#figure(label, this.#lines[i]));
+    this.#charts.replaceChildren(...titled, ...this.#drawCurve());
+  }
+
+  #drawCurve(): HTMLElement[] {
+    this.#curveChart?.close();
+    if (this.#curve === undefined) return [];
+    const { label, xLabel, x, y, at } = this.#curve;
+    const chart = new TimeChart({
+      labels: [this.#text(label)],
+      format: (degrees) => `${degrees.toFixed(0)}°`,
+      xLabel: '',
+      xName: this.#text(xLabel),
+      height: CHART_PX,
+    });
+    this.#curveChart = chart;
+    chart.marks([{ x: at, text: String(at) }]);
+    chart.show(x, [y]);
+    return [this.#figure(label, chart)];
+  }
+
+  #figure(label: TextKey, { element: chart }: TimeChart): HTMLElement {
+    return element('figure', {}, element('figcaption', {}, this.#text(label)), chart);
   }
 
   #markTime(timeNs: number): void {
