@@ -1,10 +1,11 @@
 /**
- * Calls with each parameter and option replaced by what it cannot be: a call throws or rejects with a RoceError, or works.
- * It never fails otherwise, and never waits for a peer.
+ * Calls with each parameter and option replaced by what it cannot be: a call throws or rejects with a RoceError, a disk
+ * also with a BlockDeviceError, or it works. It never fails otherwise, and never waits for a peer.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'; // timer: a bound for calls that wait for a peer
 import { RoceError } from '../../src/index.js';
+import { BlockDeviceError } from '../../src/storage-rpc/index.js';
 
 /** Longer than the waits that the table passes. */
 const WAIT_MS = 400;
@@ -71,7 +72,7 @@ export async function wronglyTaken(cases: readonly Case[]): Promise<string[]> {
         const value = await unlessItWaits((call as (...args: unknown[]) => unknown)(...variant.args));
         await undo?.(value as never);
       } catch (error) {
-        if (error instanceof RoceError) continue;
+        if (error instanceof RoceError || error instanceof BlockDeviceError) continue;
         wrong.push(`${name}: ${variant.where}: ${String(error)}`);
       }
     }

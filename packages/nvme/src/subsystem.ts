@@ -1,4 +1,4 @@
-import { RoceError } from 'rocev2/internal/core';
+import { checkKind, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { type AsyncEvents, NAMESPACE_CHANGED } from './async-events.js';
 import type { HostSecrets } from './auth/target-authentication.js';
@@ -99,6 +99,7 @@ export class Subsystem {
 }
 
 export function checkNqn(nqn: string): void {
+  checkKind('an NQN', nqn, typeof nqn === 'string', 'text');
   if (/^nqn\.\S+$/.test(nqn) && Buffer.byteLength(nqn) <= NQN_BYTES_MAX) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',

@@ -4,6 +4,7 @@
  * "Error values").
  */
 
+import { shown } from '../../core/arguments.js';
 import type { DiskIdentity } from './disk-identity.js';
 import type { LeaseStore } from './lease-store.js';
 
@@ -180,15 +181,18 @@ export function isWholeBlocks(offset: number, length: number): boolean {
   return length === 0 || (offset % CHECKED_BLOCK_BYTES === 0 && length % CHECKED_BLOCK_BYTES === 0);
 }
 
+/** `memory`: where the bytes go to or come from, if the request has data. */
 export function checkRange(
   device: { readonly sizeBytes: number; readonly blockBytes: number },
   offset: number,
   length: number,
   errno: 'EINVAL' | 'ENOSPC',
+  ...memory: readonly [Uint8Array?]
 ): void {
   const { sizeBytes, blockBytes } = device;
+  if (memory.length > 0) checkMemory(memory[0], length);
   if (!(Number.isInteger(offset) && offset >= 0 && Number.isInteger(length) && length >= 0)) {
-    throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} is not a valid range`);
+    throw new BlockDeviceError('EINVAL', `${shown(length)} bytes at ${shown(offset)} is not a valid range`);
   }
   if (offset > sizeBytes || length > sizeBytes - offset) {
     throw new BlockDeviceError(errno, `${length} bytes at ${offset} reach past the end of the disk at ${sizeBytes}`);
@@ -196,4 +200,13 @@ export function checkRange(
   if (offset % blockBytes !== 0 || length % blockBytes !== 0) {
     throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${blockBytes}`);
   }
+}
+
+/** Not by `instanceof`: Jest gives a program other classes than the library has. */
+function checkMemory(memory: unknown, length: number): void {
+  const isBytes = ArrayBuffer.isView(memory) && 'subarray' in memory;
+  const bytes = isBytes ? memory.byteLength : 0;
+  if (isBytes && !(Number.isInteger(length) && bytes < length)) return;
+  const what = isBytes ? `the memory has ${bytes} bytes for ${shown(length)}` : `the memory is ${shown(memory)}`;
+  throw new BlockDeviceError('EINVAL', `${what}: pass a Buffer of the whole length`);
 }

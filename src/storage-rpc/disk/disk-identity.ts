@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { checkText } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 
 /** Identifies a disk, and distinguishes older copies of it. */
@@ -37,6 +38,7 @@ export function newIdentity(name: string): DiskIdentity {
 }
 
 export function uuidBytes(text: string): Buffer {
+  checkText('uuid', text);
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) {
     throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a UUID`, `for example ${randomUUID()}`);
   }
@@ -49,6 +51,7 @@ export function uuidText(bytes: Uint8Array): string {
 }
 
 export function checkDiskName(name: string): void {
+  checkText('the name of a disk', name);
   const bytes = Buffer.byteLength(name);
   if (bytes <= DISK_NAME_BYTES_MAX && !name.includes('\0')) return;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `the name of a disk has ${bytes} bytes`, `0 to ${DISK_NAME_BYTES_MAX}`);

@@ -190,8 +190,9 @@ export class FileDevice implements BlockDevice {
     return this.#regions.unsettled;
   }
 
-  read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    return this.#request(offset, length, 'EINVAL', false, (blocks) =>
+  async read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL', into);
+    await this.#request(offset, length, 'EINVAL', false, (blocks) =>
       this.#blocks.hold(blocks, async () => {
         if (isWholeBlocks(offset, length)) await this.#blocks.read(blocks, into.subarray(0, length));
         else {
@@ -204,6 +205,7 @@ export class FileDevice implements BlockDevice {
   }
 
   async readChecked(offset: number, length: number, into: Uint8Array): Promise<Uint32Array> {
+    checkRange(this, offset, length, 'EINVAL', into);
     const crcs = new Uint32Array(length / CHECKED_BLOCK_BYTES);
     await this.#request(offset, length, 'EINVAL', false, (blocks) =>
       this.#blocks.hold(blocks, async () => {
@@ -213,15 +215,16 @@ export class FileDevice implements BlockDevice {
     return crcs;
   }
 
-  write(offset: number, data: Uint8Array, { fua = false, crcs }: WriteOptions = {}): Promise<void> {
-    return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
+  async write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    checkRange(this, offset, data?.length, 'ENOSPC', data);
+    await this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
       this.#hasChanged = true;
       await this.#blocks.hold(blocks, async () => {
         const isWhole = isWholeBlocks(offset, data.length);
         const whole = isWhole ? data : await this.#blocks.merged(blocks, offset, data);
-        await this.#blocks.write(blocks, whole, isWhole ? crcs : undefined);
+        await this.#blocks.write(blocks, whole, isWhole ? options?.crcs : undefined);
       });
-      if (fua) await this.#commit.commit();
+      if (options?.fua === true) await this.#commit.commit();
     });
   }
 
@@ -237,9 +240,9 @@ export class FileDevice implements BlockDevice {
     await this.#zeroBlocks(begin, Math.max(0, end - begin), !this.thick);
   }
 
-  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+  async writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void> {
     checkRange(this, offset, length, 'ENOSPC');
-    if (options.fast === true && !(await this.#zeroesFast(offset, length, options.noHole === true))) {
+    if (options?.fast === true && !(await this.#zeroesFast(offset, length, options?.noHole === true))) {
       throw new BlockDeviceError('ENOTSUP', 'zeros would have to be written');
     }
     const end = offset + length;
@@ -247,10 +250,10 @@ export class FileDevice implements BlockDevice {
     const bodyEnd = Math.max(bodyBegin, this.#endOfWholeBlocks(end));
     await Promise.all([
       this.write(offset, new Uint8Array(bodyBegin - offset)),
-      this.#zeroBlocks(bodyBegin, bodyEnd - bodyBegin, !this.thick && options.noHole !== true),
+      this.#zeroBlocks(bodyBegin, bodyEnd - bodyBegin, !this.thick && options?.noHole !== true),
       this.write(bodyEnd, new Uint8Array(end - bodyEnd)),
     ]);
-    if (options.fua === true) await this.flush();
+    if (options?.fua === true) await this.flush();
   }
 
   /**
@@ -258,6 +261,7 @@ export class FileDevice implements BlockDevice {
    * them, but the disk does not reserve them.
    */
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
+    checkRange(this, offset, length, 'EINVAL');
     const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
     const end = offset + length;
     const append = (lengthBytes: number, zero: boolean) => {

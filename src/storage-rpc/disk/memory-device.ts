@@ -1,6 +1,7 @@
 /** Only written data takes space, in pieces of 64 KiB. */
 
 import { randomBytes } from 'node:crypto';
+import { checkWhole, shown } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from './block-device.js';
 import { type DiskIdentity, newIdentity } from './disk-identity.js';
@@ -18,9 +19,9 @@ export class MemoryDevice implements BlockDevice {
   #pieces = new Map<number, Uint8Array>();
   #closed = false;
 
-  /** Makes an empty disk, which takes no space yet. */
+  /** Makes an empty disk, which takes no space yet. Throws ERR_ROCE_OUT_OF_RANGE for an invalid size. */
   constructor(sizeBytes: number) {
-    this.sizeBytes = sizeBytes;
+    this.sizeBytes = checkWhole('sizeBytes', sizeBytes, 0, Number.MAX_SAFE_INTEGER);
   }
 
   /**
@@ -29,7 +30,10 @@ export class MemoryDevice implements BlockDevice {
    */
   grown(sizeBytes: number): MemoryDevice {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < this.sizeBytes) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${this.sizeBytes} bytes cannot shrink to ${sizeBytes}`);
+      throw new RoceError(
+        'ERR_ROCE_OUT_OF_RANGE',
+        `a disk of ${this.sizeBytes} bytes cannot shrink to ${shown(sizeBytes)}`,
+      );
     }
     const disk = new MemoryDevice(sizeBytes);
     disk.#pieces = this.#pieces;
@@ -37,7 +41,7 @@ export class MemoryDevice implements BlockDevice {
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    this.#check(offset, length, 'EINVAL');
+    this.#check(offset, length, 'EINVAL', into);
     this.#forPieces(offset, length, (index, begin, end, at) => {
       const piece = this.#pieces.get(index);
       if (piece === undefined) into.fill(0, at, at + end - begin);
@@ -46,7 +50,7 @@ export class MemoryDevice implements BlockDevice {
   }
 
   async write(offset: number, data: Uint8Array): Promise<void> {
-    this.#check(offset, data.length, 'ENOSPC');
+    this.#check(offset, data?.length, 'ENOSPC', data);
     this.#forPieces(offset, data.length, (index, begin, end, at) => {
       let piece = this.#pieces.get(index);
       if (piece === undefined) {
@@ -109,9 +113,9 @@ export class MemoryDevice implements BlockDevice {
     });
   }
 
-  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
+  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC', ...memory: readonly [Uint8Array?]): void {
     if (this.#closed) throw new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
-    checkRange(this, offset, length, errno);
+    checkRange(this, offset, length, errno, ...memory);
   }
 
   #forPieces(

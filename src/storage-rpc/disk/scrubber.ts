@@ -1,6 +1,8 @@
 /** Reads a disk continuously at a limited rate to find damage early: flipped bits, and misdirected writes. */
 
+import { checkKind, checkOptions, type OptionNames, shown } from '../../core/arguments.js';
 import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { REGION_BYTES } from './checksum-format.js';
 
@@ -30,6 +32,18 @@ export interface ScrubberOptions {
   readonly onNotice: (notice: string) => void;
 }
 
+const OPTIONS: OptionNames<ScrubberOptions> = { disk: true, clock: true, bytesPerSecond: true, onNotice: true };
+
+function checkScrubber(options: ScrubberOptions): void {
+  checkOptions('Scrubber', options, OPTIONS);
+  const { disk, clock, bytesPerSecond, onNotice } = options;
+  checkKind('disk', disk, typeof disk?.verify === 'function', 'a FileDevice');
+  checkKind('clock', clock, typeof clock?.nowNs === 'function', 'the clock of a device');
+  checkKind('onNotice', onNotice, typeof onNotice === 'function', 'a function');
+  if (typeof bytesPerSecond === 'number' && bytesPerSecond > 0) return;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `bytesPerSecond is ${shown(bytesPerSecond)}`, 'it must be above 0');
+}
+
 /** The scrubber of one disk. */
 export class Scrubber {
   /** Completed passes over the whole disk. */
@@ -44,8 +58,12 @@ export class Scrubber {
   #stopped = false;
   #wake: () => void = () => {};
 
-  /** Begins at once. */
+  /**
+   * Begins at once. Throws ERR_ROCE_OUT_OF_RANGE for an invalid rate, ERR_ROCE_INVALID_ARGUMENT for other invalid
+   * options.
+   */
   constructor(options: ScrubberOptions) {
+    checkScrubber(options);
     this.#options = options;
     this.#running = this.#run();
   }

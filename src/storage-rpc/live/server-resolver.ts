@@ -14,6 +14,10 @@ export interface ServerAddress {
 /** Locates the disk's server before each attempt to connect. Undefined, or a rejection: unknown. */
 export type FindServer = () => Promise<ServerAddress | undefined>;
 
+function isHost(host: unknown): boolean {
+  return typeof host === 'string' && host !== '';
+}
+
 /** Finds the server of a disk. */
 export class ServerResolver {
   readonly #hosts: readonly string[];
@@ -28,7 +32,7 @@ export class ServerResolver {
   constructor(host: string | readonly string[] | FindServer, port: number, sessions: number) {
     this.#find = typeof host === 'function' ? host : undefined;
     const hosts = typeof host === 'string' ? [host] : typeof host === 'function' ? [] : host;
-    const isKnown = this.#find !== undefined || (Array.isArray(hosts) && hosts.length > 0);
+    const isKnown = this.#find !== undefined || (Array.isArray(hosts) && hosts.length > 0 && hosts.every(isHost));
     checkKind('host', host, isKnown, 'an address, a list of some, or a function that finds the server');
     this.#hosts = hosts;
     this.#port = port;
@@ -53,7 +57,7 @@ export class ServerResolver {
    */
   async locate(): Promise<boolean> {
     if (this.#find === undefined) return false;
-    const found = await this.#find().catch((cause: Error) => {
+    const found = await (async () => this.#find!())().catch((cause: Error) => {
       throw new NotOwnerRedirect(`who has the disk is not known: ${cause.message}`, undefined, { cause });
     });
     if (found === undefined) throw new NotOwnerRedirect('no server has the disk now');

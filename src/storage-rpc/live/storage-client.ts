@@ -5,8 +5,18 @@ import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
 import type { HostTransport, PathState } from '../../cm/rdma-fallback.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
-import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import {
+  checkBoolean,
+  checkKind,
+  checkOneOf,
+  checkOptions,
+  checkText,
+  checkWhole,
+  ifGiven,
+  type OptionNames,
+} from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
+import { U32 } from '../../core/u64.js';
 import { NS_PER_S } from '../../core/units.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
@@ -21,6 +31,7 @@ import { OwnMemory } from '../sk/own-memory.js';
 import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RemoteDisk } from '../sk/remote-disk.js';
+import { checkInlineWriteBytesMax } from '../sk/request.js';
 import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
@@ -56,7 +67,7 @@ export interface StorageClientOptions extends FlowOptions {
    * ends.
    */
   readonly standby?: boolean | undefined;
-  /** Number of sessions, each with its own connection and 128 requests; default 1. */
+  /** Number of sessions, 1 to 1024, each with its own connection and 128 requests; default 1. */
   readonly sessions?: number | undefined;
   /** Largest write in bytes that is part of its request, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number | undefined;
@@ -139,6 +150,7 @@ export interface StorageClientReport {
 }
 
 const POOL_BYTES_MAX = 32 << 20;
+const SESSIONS_MAX = 1024;
 
 /** A client of one disk of a storage server; fails over between RDMA and TCP under running I/O. */
 export class StorageClient implements AsyncDisposable {
@@ -188,7 +200,7 @@ export class StorageClient implements AsyncDisposable {
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
-    checkWhole('port', options.port, 0, 65_535);
+    checkClientOptions(options);
     flowTerms(options);
     offerCrc32c();
     const {
@@ -286,6 +298,7 @@ export class StorageClient implements AsyncDisposable {
    * ERR_ROCE_INVALID_ARGUMENT for other memory. A client without a device has no such memory.
    */
   async free(memory: Uint8Array): Promise<void> {
+    checkKind('memory', memory, ArrayBuffer.isView(memory), 'memory of allocate()');
     if (this.#device !== undefined) await this.#own.remove(memory);
   }
 
@@ -298,7 +311,8 @@ export class StorageClient implements AsyncDisposable {
   }
 
   /** Moves all sessions to a transport without a gap, in any state of the path. */
-  moveTo(transport: HostTransport): Promise<void> {
+  async moveTo(transport: HostTransport): Promise<void> {
+    checkOneOf('transport', transport, ['rdma', 'tcp']);
     return this.#connections.moveAll(transport);
   }
 
@@ -322,6 +336,31 @@ export class StorageClient implements AsyncDisposable {
   /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+function checkClientOptions(options: StorageClientOptions): void {
+  const { host, port, device, tcp, disk, access, label, standby, sessions, inlineWriteBytesMax, giveUpNs } = options;
+  if (typeof host !== 'function') checkWhole('port', port, 0, 65_535);
+  checkKind(
+    'device',
+    device,
+    device === undefined || typeof device?.createPd === 'function',
+    'a device of openDevice()',
+  );
+  ifGiven(tcp, (value) => checkBoolean('tcp', value));
+  ifGiven(disk, (value) => {
+    if (typeof value !== 'string') checkWhole('disk', value, 0, U32 - 1);
+  });
+  ifGiven(access, (value) => checkOneOf('access', value, ['write', 'shared', 'read']));
+  ifGiven(label, (value) => checkText('label', value));
+  ifGiven(standby, (value) => checkBoolean('standby', value));
+  ifGiven(sessions, (value) => checkWhole('sessions', value, 1, SESSIONS_MAX));
+  ifGiven(inlineWriteBytesMax, checkInlineWriteBytesMax);
+  ifGiven(giveUpNs, (value) => checkWhole('giveUpNs', value, 0, Number.MAX_SAFE_INTEGER));
+  for (const name of ['onNotice', 'onEvent'] as const) {
+    const value = options[name];
+    checkKind(name, value, value === undefined || typeof value === 'function', 'a function');
   }
 }
 

@@ -1,10 +1,11 @@
-import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { checkKind, checkOptions, checkText, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { NS_PER_S } from '../../core/units.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { SecureOptions } from '../../verbs/security.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { checkDiskLimit, type DiskLimit } from '../fair/rate-limit.js';
-import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
+import { checkInlineWriteBytesMax } from '../sk/request.js';
+import { checkNamedDisk, checkServedDevice, type NamedDisk } from '../sk/served-disk.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 
 /** Addresses, disks and limits of a storage server. */
@@ -25,7 +26,7 @@ export interface StorageServerOptions extends FlowOptions {
   readonly secure?: SecureOptions | undefined;
   /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number | undefined;
-  /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
+  /** Bytes of registered memory for data in flight, for all clients over RDMA together, 1 MiB and more. Default 64 MiB. */
   readonly poolBytesMax?: number | undefined;
   /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number | undefined;
@@ -58,11 +59,28 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
 /** Shortest lease: live clients send every second, and reconnect after 3 s of silence. */
 export const LEASE_NS_MIN = 5 * NS_PER_S;
 const MEMORY_BYTES_MIN = 96 << 20;
+const POOL_BYTES_MIN = 1 << 20;
+/** Optional whole numbers, each with its range. */
+const RANGES = {
+  poolBytesMax: [POOL_BYTES_MIN, Number.MAX_SAFE_INTEGER],
+  pullBytesMax: [1, Number.MAX_SAFE_INTEGER],
+} as const;
 
 export function checkServerOptions(options: StorageServerOptions): void {
   checkOptions('StorageServer.open', options, SERVER_OPTIONS);
   flowTerms(options);
-  const { limit, memoryBytesMax, leaseNs, namedDisks = [] } = options;
+  const { limit, memoryBytesMax, leaseNs, disks = [], namedDisks = [], onNotice } = options;
+  checkText('host', options.host);
+  checkWhole('port', options.port, 0, 65_535);
+  checkKind('disks', disks, Array.isArray(disks), 'a list of BlockDevices');
+  for (const disk of disks) checkServedDevice(disk);
+  checkKind('namedDisks', namedDisks, Array.isArray(namedDisks), 'a list of { name, device }');
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
+  if (options.inlineWriteBytesMax !== undefined) checkInlineWriteBytesMax(options.inlineWriteBytesMax);
+  for (const [name, [min, max]] of Object.entries(RANGES)) {
+    const value = options[name as keyof typeof RANGES];
+    if (value !== undefined) checkWhole(name, value, min, max);
+  }
   for (const disk of namedDisks) checkNamedDisk(disk);
   if (leaseNs !== undefined) checkWhole('leaseNs', leaseNs, LEASE_NS_MIN, Number.MAX_SAFE_INTEGER);
   if (limit !== undefined) checkDiskLimit(limit);

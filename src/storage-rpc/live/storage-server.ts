@@ -8,6 +8,7 @@ import { exchangeAsServer } from '../../cm/exchange.js';
 import type { HostTransport } from '../../cm/rdma-fallback.js';
 import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { peerAddress } from '../../cm/tcp-address.js';
+import { checkBoolean, checkKind, checkOptions, checkText } from '../../core/arguments.js';
 import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { FairQueue } from '../../core/fair-queue.js';
@@ -22,7 +23,7 @@ import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
-import type { NamedDisk, ServedDisk } from '../sk/served-disk.js';
+import { checkNamedDisk, type NamedDisk, type ServedDisk } from '../sk/served-disk.js';
 import type { SkServerCounters } from '../sk/server-counters.js';
 import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
@@ -185,6 +186,7 @@ export class StorageServer implements AsyncDisposable {
    * ERR_ROCE_INVALID_ARGUMENT for an invalid name.
    */
   addDisk(disk: NamedDisk): void {
+    checkNamedDisk(disk);
     this.#server.disks.add(disk);
   }
 
@@ -192,10 +194,11 @@ export class StorageServer implements AsyncDisposable {
    * Takes a disk out of service. Rejects with ERR_ROCE_NOT_FOUND, and with ERR_ROCE_BUSY while a client holds a lease,
    * unless `force` is set: then its clients are disconnected. Resolves with the unused disk; the caller closes it.
    */
-  async removeDisk(
-    name: string,
-    { force = false }: { readonly force?: boolean | undefined } = {},
-  ): Promise<BlockDevice> {
+  async removeDisk(name: string, options: { readonly force?: boolean | undefined } = {}): Promise<BlockDevice> {
+    checkOptions('removeDisk', options, { force: true });
+    const { force = false } = options;
+    checkBoolean('force', force);
+    checkText('the name of a disk', name);
     const [writer] = this.#server.disks.get(name).lease.holders(SYSTEM_CLOCK.nowNs());
     if (writer !== undefined && !force) {
       throw new RoceError(
@@ -212,7 +215,9 @@ export class StorageServer implements AsyncDisposable {
    * `open` gets the old device. Rejects with ERR_ROCE_NOT_FOUND, and as `open`, after which the old device is still in
    * use.
    */
-  exchangeDisk(name: string, open: (old: BlockDevice) => Promise<BlockDevice>): Promise<void> {
+  async exchangeDisk(name: string, open: (old: BlockDevice) => Promise<BlockDevice>): Promise<void> {
+    checkText('the name of a disk', name);
+    checkKind('open', open, typeof open === 'function', 'a function that resolves with the new disk');
     return this.#server.disks.get(name).exchange(open);
   }
 

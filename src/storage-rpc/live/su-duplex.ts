@@ -1,6 +1,7 @@
 /** The protocol has backpressure: it grants no credits for unread data. */
 
 import { Duplex } from 'node:stream';
+import { checkKind } from '../../core/arguments.js';
 import type { SuConnection } from '../su/su-connection.js';
 import type { SuChunk } from '../su/su-receiver.js';
 import type { SuStream } from '../su-stream/su-stream.js';
@@ -17,6 +18,7 @@ export class SuDuplex extends Duplex {
    * ended, or with the stream.
    */
   constructor(connection: SuConnection | SuStream) {
+    checkKind('connection', connection, typeof connection?.write === 'function', 'a connection or stream of sU');
     super({ allowHalfOpen: true });
     this.#connection = connection;
     connection.onChunk = (chunk) => {

@@ -2,7 +2,7 @@ import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { type ChannelSecurity, channelSecurity } from '../../cm/secure-channel.js';
-import { checkKind, checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkKind, checkOptions, checkText, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -85,6 +85,8 @@ export class SuEndpoint implements AsyncDisposable {
 
   /** The same for another protocol over sU. @internal */
   async dial(host: string, port: number, service: StorageService): Promise<SuConnection> {
+    checkText('host', host);
+    checkWhole('port', port, 1, 65_535);
     const control = await dial(host, port, this.#pd.device.address, undefined, this.#security);
     try {
       return await this.#establish(control, 'client', service);
@@ -96,6 +98,9 @@ export class SuEndpoint implements AsyncDisposable {
 
   /** Accepts connections until the endpoint closes. Resolves with the TCP port; for port 0 the system chooses. */
   async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
+    checkText('host', host);
+    checkWhole('port', port, 0, 65_535);
+    checkKind('onConnection', onConnection, typeof onConnection === 'function', 'a function');
     const onPeer = (control: ControlChannel): void => {
       this.accept(control, 'su-rdma').then(onConnection, () => {});
     };

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { HostTransport, PathState } from '../../cm/rdma-fallback.js';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkKind, checkOptions, checkText, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { SecureOptions } from '../../verbs/security.js';
 import type { HostEvent } from '../session/host-event.js';
@@ -60,6 +60,9 @@ export class SuStreamClient implements AsyncDisposable {
     checkOptions('SuStreamClient.to', options, OPTIONS);
     checkStreamTerms(options);
     const { host, port, endpoint, secure, tcp = true, path, giveUpNs, onEvent, ...stream } = options;
+    checkText('host', host);
+    checkWhole('port', port, 1, 65_535);
+    checkKind('endpoint', endpoint, endpoint === undefined || typeof endpoint?.dial === 'function', 'a SuEndpoint');
     const security = securityOf(endpoint?.device, secure);
     const dialTcp = async () => StreamLink.overTcp(await dialStream(host, port, security));
     return new SuStreamClient(

@@ -6,6 +6,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import PQueue from 'p-queue';
+import { checkText } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import {
   type BlockDevice,
@@ -58,6 +59,7 @@ export class NbdDevice implements BlockDevice {
    * with ERR_ROCE_IO or ERR_ROCE_MALFORMED for certificates and keys that cannot be used.
    */
   static async open(uri: string): Promise<NbdDevice> {
+    checkText('uri', uri);
     const { address, exportName, tls } = parseNbdUri(uri);
     const credentials = tls && (await clientCredentials(tls));
     const socket = connect(address);
@@ -106,7 +108,7 @@ export class NbdDevice implements BlockDevice {
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    checkRange(this, offset, length, 'EINVAL');
+    checkRange(this, offset, length, 'EINVAL', into);
     await inPieces(into.subarray(0, length), this.#payloadBytesMax, async (piece, at) => {
       await this.#request({
         type: wire.CMD_READ,
@@ -117,8 +119,9 @@ export class NbdDevice implements BlockDevice {
     });
   }
 
-  async write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
-    this.#checkWritable(offset, data.length);
+  async write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    this.#checkWritable(offset, data?.length, data);
+    const fua = options?.fua === true;
     const canFua = this.#can(wire.SEND_FUA);
     await inPieces(data, this.#payloadBytesMax, async (piece, at) => {
       const flags = fua && canFua ? wire.CMD_FLAG_FUA : 0;
@@ -152,19 +155,19 @@ export class NbdDevice implements BlockDevice {
     });
   }
 
-  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+  async writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void> {
     this.#checkWritable(offset, length);
     const canZero = this.#can(wire.SEND_WRITE_ZEROES);
-    const isFast = options.fast === true;
+    const isFast = options?.fast === true;
     if (isFast && !(this.#can(wire.SEND_FAST_ZERO) && length <= this.#rangeBytesMax)) {
       throw new BlockDeviceError('ENOTSUP', 'the NBD server does not report which operations are fast');
     }
-    const flags = (options.noHole === true ? wire.CMD_FLAG_NO_HOLE : 0) | (isFast ? wire.CMD_FLAG_FAST_ZERO : 0);
+    const flags = (options?.noHole === true ? wire.CMD_FLAG_NO_HOLE : 0) | (isFast ? wire.CMD_FLAG_FAST_ZERO : 0);
     await this.#inRanges(offset, length, async (start, lengthBytes) => {
       if (canZero) await this.#request({ type: wire.CMD_WRITE_ZEROES, flags, offset: start, lengthBytes });
       else await this.#writeZeros(start, lengthBytes);
     });
-    if (options.fua === true) await this.flush();
+    if (options?.fua === true) await this.flush();
   }
 
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
@@ -231,8 +234,8 @@ export class NbdDevice implements BlockDevice {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #checkWritable(offset: number, length: number): void {
-    checkRange(this, offset, length, 'ENOSPC');
+  #checkWritable(offset: number, length: number, ...memory: readonly [Uint8Array?]): void {
+    checkRange(this, offset, length, 'ENOSPC', ...memory);
     if (this.#can(wire.READ_ONLY)) throw new BlockDeviceError('EPERM', 'the NBD export is read-only');
   }
 

@@ -71,7 +71,7 @@ export class RemoteDisk implements BlockDevice {
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    this.#check(offset, length, 'EINVAL');
+    this.#check(offset, length, 'EINVAL', into);
     await this.#cut(length, this.#ioBytesMax, (at, bytes) => ({
       op: 'READ',
       offset: offset + at,
@@ -81,10 +81,10 @@ export class RemoteDisk implements BlockDevice {
     }));
   }
 
-  async write(offset: number, data: Uint8Array, options: WriteOptions = {}): Promise<void> {
-    this.#check(offset, data.length, 'ENOSPC');
+  async write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    this.#check(offset, data?.length, 'ENOSPC', data);
     this.#checkWritable();
-    const fua = options.fua === true;
+    const fua = options?.fua === true;
     const flags = fua ? SK_FUA : 0;
     // With other requests outstanding, those overlap; parts of a durable write would each be made durable; over TCP
     // parts overlap anyway.
@@ -116,12 +116,12 @@ export class RemoteDisk implements BlockDevice {
     }));
   }
 
-  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+  async writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void> {
     this.#check(offset, length, 'ENOSPC');
     this.#checkWritable();
     // The protocol has no fast flag, and the cost at the server's disk is unknown.
-    if (options.fast === true) throw new BlockDeviceError('ENOTSUP', 'a remote disk cannot tell whether this is fast');
-    const flags = (options.fua === true ? SK_FUA : 0) | (options.noHole === true ? SK_NO_HOLE : 0);
+    if (options?.fast === true) throw new BlockDeviceError('ENOTSUP', 'a remote disk cannot tell whether this is fast');
+    const flags = (options?.fua === true ? SK_FUA : 0) | (options?.noHole === true ? SK_NO_HOLE : 0);
     await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
       op: 'ZERO',
       flags,
@@ -212,9 +212,9 @@ export class RemoteDisk implements BlockDevice {
     if (this.readOnly) throw new BlockDeviceError('EPERM', 'the disk can only be read');
   }
 
-  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
+  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC', ...memory: readonly [Uint8Array?]): void {
     if (this.#closing !== undefined) throw new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
-    checkRange(this, offset, length, errno);
+    checkRange(this, offset, length, errno, ...memory);
   }
 }
 

@@ -10,8 +10,9 @@
  * descriptor means nothing.
  */
 
+import { checkWhole } from '../../core/arguments.js';
 import { crc32c } from '../../core/crc32c.js';
-import { RoceError } from '../../core/errors.js';
+
 import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
@@ -51,8 +52,7 @@ export const REQUEST_MESSAGE_BYTES_MAX =
   REQUEST_BYTES + Math.max(checkListBytes(SK_IO_BYTES_MAX), checkListBytes(SK_INLINE_BYTES_MAX) + SK_INLINE_BYTES_MAX);
 
 export function checkInlineWriteBytesMax(bytes: number): void {
-  if (Number.isInteger(bytes) && bytes >= 0 && bytes <= SK_INLINE_BYTES_MAX) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `inlineWriteBytesMax is ${bytes}`, `0 to ${SK_INLINE_BYTES_MAX}`);
+  checkWhole('inlineWriteBytesMax', bytes, 0, SK_INLINE_BYTES_MAX);
 }
 
 const MAGIC = 0x7152_6b53;

@@ -2,6 +2,7 @@
  * A disk of a server: under a name, with its limit and its leases, and closed to new requests while it is exchanged.
  */
 
+import { checkBoolean, checkKind, checkObject, ifGiven } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { PromiseMutex } from '../../core/promise-mutex.js';
 import type { BlockDevice } from '../disk/block-device.js';
@@ -20,6 +21,10 @@ export interface NamedDisk {
   readonly readOnly?: boolean | undefined;
   /** Limits for all clients together. Default: unlimited. */
   readonly limit?: DiskLimit | undefined;
+}
+
+export function checkServedDevice(device: BlockDevice): void {
+  checkKind('a disk', device, typeof device?.read === 'function', 'a BlockDevice');
 }
 
 /** A session, as far as its disk is concerned. */
@@ -151,7 +156,11 @@ export class ServedDisk {
   }
 }
 
-export function checkNamedDisk({ name, limit }: NamedDisk): void {
+export function checkNamedDisk(disk: NamedDisk): void {
+  checkObject('a disk', disk, '{ name, device }');
+  const { name, device, readOnly, limit } = disk;
+  checkServedDevice(device);
+  ifGiven(readOnly, (value) => checkBoolean('readOnly', value));
   if (name === '') throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk has no name', 'give it one');
   checkDiskName(name);
   if (limit !== undefined) checkDiskLimit(limit);

@@ -1,4 +1,4 @@
-import { type Clock, type RandomSource, RoceError } from 'rocev2/internal/core';
+import { type Clock, checkKind, type RandomSource, RoceError } from 'rocev2/internal/core';
 import type { BlockDeviceError } from 'rocev2/internal/disk';
 import type { ExtentReader, ReaderTiming } from '../extent-reader.js';
 import type { Manager, Nodes } from '../messages.js';
@@ -19,10 +19,12 @@ const LOG = '.disk-log';
 const MAP = '.disk-map';
 
 export function logOf(disk: string): string {
+  checkText('the name of a disk', disk);
   return `${disk}${LOG}`;
 }
 
 export function mapOf(disk: string): string {
+  checkText('the name of a disk', disk);
   return `${disk}${MAP}`;
 }
 
@@ -36,11 +38,17 @@ export interface DiskPart {
 
 /** The disk that a stream belongs to, and the part that it holds. Undefined: the stream does not belong to a disk. */
 export function diskOf(stream: string): DiskPart | undefined {
+  checkText('the name of a stream', stream);
   if (stream.endsWith(LOG)) return { disk: stream.slice(0, -LOG.length), part: 'log' };
   return stream.endsWith(MAP) ? { disk: stream.slice(0, -MAP.length), part: 'map' } : undefined;
 }
 
+function checkText(what: string, value: unknown): void {
+  checkKind(what, value, typeof value === 'string', 'text');
+}
+
 export function checkDiskName(name: string): void {
+  checkText('the name of a disk', name);
   if (/^[\w.-]{1,63}$/.test(name) && diskOf(name) === undefined) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',

@@ -1,5 +1,5 @@
 import { RpcError } from '@rocev2/rpc';
-import { type RandomSource, RoceError } from 'rocev2/internal/core';
+import { checkWhole, type RandomSource, RoceError } from 'rocev2/internal/core';
 import { uuidText } from 'rocev2/internal/disk';
 import { type ClusterStatus, codeOf } from '../messages.js';
 import { StreamWriter } from '../stream-writer.js';
@@ -50,8 +50,8 @@ export async function createDisk(
   { name, sizeBytes, owner }: { readonly name: string; readonly sizeBytes: number; readonly owner: string },
 ): Promise<void> {
   checkDiskName(name);
-  const isSize = Number.isSafeInteger(sizeBytes) && sizeBytes > 0 && sizeBytes % DISK_SECTOR_BYTES === 0;
-  if (!isSize || sizeBytes > DISK_BYTES_MAX) {
+  checkWhole('sizeBytes', sizeBytes, DISK_SECTOR_BYTES, DISK_BYTES_MAX);
+  if (sizeBytes % DISK_SECTOR_BYTES !== 0) {
     const hint = `a multiple of ${DISK_SECTOR_BYTES}, 1 TiB at most`;
     throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${sizeBytes} bytes`, hint);
   }

@@ -194,9 +194,9 @@ export class StreamDisk implements BlockDevice {
     await this.#ownership?.log.announce(address);
   }
 
-  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
+  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC', ...memory: readonly [Uint8Array?]): void {
     this.#checkOpen();
-    checkRange(this, offset, length, errno);
+    checkRange(this, offset, length, errno, ...memory);
     const { failure } = this;
     if (failure !== undefined) throw this.#lost(failure);
   }
@@ -237,7 +237,7 @@ export class StreamDisk implements BlockDevice {
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    this.#check(offset, length, 'EINVAL');
+    this.#check(offset, length, 'EINVAL', into);
     const owned = this.#untilOwned();
     if (owned !== undefined) await owned;
     const first = Math.floor(offset / DISK_BLOCK_BYTES);
@@ -249,7 +249,7 @@ export class StreamDisk implements BlockDevice {
   }
 
   async readChecked(offset: number, length: number, into: Uint8Array): Promise<Uint32Array> {
-    this.#check(offset, length, 'EINVAL');
+    this.#check(offset, length, 'EINVAL', into);
     if (!isWholeBlocks(offset, length))
       throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${DISK_BLOCK_BYTES}`);
     const owned = this.#untilOwned();
@@ -259,8 +259,9 @@ export class StreamDisk implements BlockDevice {
     return crcs;
   }
 
-  async write(offset: number, data: Uint8Array, { crcs }: WriteOptions = {}): Promise<void> {
-    this.#check(offset, data.length, 'ENOSPC');
+  async write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    this.#check(offset, data?.length, 'ENOSPC', data);
+    const crcs = options?.crcs;
     this.#owned();
     const owned = this.#untilOwned();
     if (owned !== undefined) await owned;

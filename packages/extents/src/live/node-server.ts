@@ -163,6 +163,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
   const { transport, journal, journalBytes = JOURNAL_BYTES } = options;
   const { keepDeletedMs = NODE_TIMING.keepDeletedMs, trustFolder = false } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
+  checkKind('manager', managerAddress, typeof managerAddress === 'string', 'HOST:PORT');
   checkTransport(transport);
   if (journal !== undefined) checkKind('journal', journal, typeof journal === 'string' && journal !== '', 'a path');
   checkWhole('journalBytes', journalBytes, JOURNAL_BYTES_MIN, JOURNAL_BYTES_MAX);

@@ -36,14 +36,15 @@ export class NvmeDisk implements BlockDevice {
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    checkRange(this, offset, length, 'EINVAL');
+    checkRange(this, offset, length, 'EINVAL', into);
     await this.#inParts(offset, length, this.#host.identity.transferBytesMax, (at, bytes) =>
       this.#blocks(IO.READ, at, bytes, 0, { into: into.subarray(at - offset, at - offset + bytes) }),
     );
   }
 
-  async write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
-    checkRange(this, offset, data.length, 'ENOSPC');
+  async write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    checkRange(this, offset, data?.length, 'ENOSPC', data);
+    const fua = options?.fua === true;
     await this.#inParts(offset, data.length, this.#host.identity.transferBytesMax, (at, bytes) =>
       this.#blocks(IO.WRITE, at, bytes, fua ? FUA : 0, { out: data.subarray(at - offset, at - offset + bytes) }),
     );
@@ -58,9 +59,9 @@ export class NvmeDisk implements BlockDevice {
     if (length > 0) await this.#whereSupported(HAS_DATASET_MANAGEMENT, () => this.#deallocate(offset, length));
   }
 
-  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+  async writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void> {
     checkRange(this, offset, length, 'ENOSPC');
-    const { fua = false, noHole = false, fast = false } = options;
+    const { fua = false, noHole = false, fast = false } = options ?? {};
     // A target does not announce what its Write Zeroes costs.
     if (fast) throw new BlockDeviceError('ENOTSUP', 'a namespace does not report which operations are fast');
     const flags = (fua ? FUA : 0) | (noHole ? 0 : DEALLOCATE);

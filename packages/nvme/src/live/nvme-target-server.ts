@@ -5,7 +5,9 @@ import { type CmListener, type CmRequest, ConnectionManager, peerAddress } from 
 import {
   ConnectionLimiter,
   checkKind,
+  checkOneOf,
   checkOptions,
+  checkWhole,
   type OptionNames,
   Permits,
   RoceError,
@@ -16,7 +18,7 @@ import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { IpAddress } from 'rocev2/internal/packet';
 import { BufferPool, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
 import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
-import type { AnaState } from '../ana.js';
+import { ANA_STATES, type AnaState } from '../ana.js';
 import type { TlsNames } from '../auth/tls-key.js';
 import { type CommandFaultCount, CommandFaults, parseCommandFaults } from '../command-faults.js';
 import type { NvmePort } from '../discovery.js';
@@ -25,13 +27,21 @@ import { QUEUE_ENTRIES_MAX } from '../properties.js';
 import { encodeQueueAcceptance, encodeQueueRejection, REJECT_STATUS, readQueueRequest } from '../rdma/private-data.js';
 import { RdmaQueueQuota, type RdmaQueueSlot } from '../rdma/rdma-queue-quota.js';
 import { RdmaTargetConnection, type RdmaTargetShare } from '../rdma/rdma-target-connection.js';
-import type { Subsystem } from '../subsystem.js';
+import { checkNqn, type Subsystem } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
 import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
-import { type NvmeSubsystemOptions, namespaceInit, onePerHost, subsystemInit } from './subsystem-init.js';
+import {
+  checkDisk,
+  checkKeys,
+  checkSubsystem,
+  type NvmeSubsystemOptions,
+  namespaceInit,
+  onePerHost,
+  subsystemInit,
+} from './subsystem-init.js';
 
 /** Options of a target server: addresses, subsystems and limits. */
 export interface NvmeTargetServerOptions {
@@ -48,7 +58,7 @@ export interface NvmeTargetServerOptions {
    * because RDMA has no TLS.
    */
   readonly tlsKeys?: readonly NvmeHostTlsKey[] | undefined;
-  /** Bytes of memory for data in flight, of each transport. Default 64 MiB. */
+  /** Bytes of memory for data in flight, of each transport, 1 MiB and more. Default 64 MiB. */
   readonly poolBytesMax?: number | undefined;
   /** Firmware revision that hosts see, at most 8 characters. */
   readonly firmware?: string | undefined;
@@ -80,6 +90,8 @@ const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
 };
 
 const POOL_BYTES_MAX = 64 << 20;
+const POOL_BYTES_MIN = 1 << 20;
+const NSID_MAX = 2 ** 32 - 2;
 const WAITERS_MAX = 65_536;
 /** Bytes of all outstanding READs: about as much as the port's link holds. */
 const PULL_BYTES_MAX = 4 << 20;
@@ -148,7 +160,7 @@ export class NvmeTargetServer implements AsyncDisposable {
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
-    checkKind('subsystems', options.subsystems, Array.isArray(options.subsystems), 'a list of subsystems');
+    checkServerOptions(options);
     offerCrc32c();
     const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax, tlsKeys } = options;
     if (tlsKeys !== undefined && devices.length > 0) {
@@ -211,6 +223,7 @@ export class NvmeTargetServer implements AsyncDisposable {
    * a disk that cannot be one.
    */
   addNamespace(nqn: string, disk: BlockDevice, readOnly = false): number {
+    checkKind('readOnly', readOnly, typeof readOnly === 'boolean', 'true or false');
     const subsystem = this.#subsystem(nqn);
     const used = new Set(subsystem.namespaces.map(({ nsid }) => nsid));
     let nsid = 1;
@@ -224,7 +237,9 @@ export class NvmeTargetServer implements AsyncDisposable {
    * where there is none.
    */
   async removeNamespace(nqn: string, nsid: number): Promise<void> {
-    await this.#subsystem(nqn).removeNamespace(nsid);
+    const subsystem = this.#subsystem(nqn);
+    checkWhole('nsid', nsid, 1, NSID_MAX);
+    await subsystem.removeNamespace(nsid);
   }
 
   /**
@@ -232,7 +247,10 @@ export class NvmeTargetServer implements AsyncDisposable {
    * Rejects with ERR_ROCE_NOT_FOUND where there is none, ERR_ROCE_OUT_OF_RANGE for an unsuitable disk.
    */
   async resizeNamespace(nqn: string, nsid: number, disk: BlockDevice): Promise<void> {
-    await this.#subsystem(nqn).resizeNamespace(nsid, disk);
+    const subsystem = this.#subsystem(nqn);
+    checkWhole('nsid', nsid, 1, NSID_MAX);
+    checkDisk(disk);
+    await subsystem.resizeNamespace(nsid, disk);
   }
 
   /**
@@ -242,10 +260,12 @@ export class NvmeTargetServer implements AsyncDisposable {
   setAnaState(port: NvmePort, state: AnaState): void {
     const at = this.ports.indexOf(port);
     if (at < 0) throw new RoceError('ERR_ROCE_NOT_FOUND', 'the target has no such port', 'take one of its `ports`');
+    checkOneOf('the ANA state', state, Object.keys(ANA_STATES));
     this.#target.setAnaState(at + 1, state);
   }
 
   #subsystem(nqn: string): Subsystem {
+    checkNqn(nqn);
     const subsystem = this.#target.subsystem(nqn);
     if (subsystem?.kind === 'io') return subsystem;
     throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no subsystem ${nqn}`);
@@ -386,6 +406,43 @@ export class NvmeTargetServer implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+function checkServerOptions(options: NvmeTargetServerOptions): void {
+  const {
+    subsystems,
+    devices,
+    tcpAddresses,
+    port,
+    tlsKeys,
+    poolBytesMax,
+    firmware,
+    reservations,
+    faults,
+    seed,
+    onNotice,
+  } = options;
+  checkKind('subsystems', subsystems, Array.isArray(subsystems), 'a list of subsystems');
+  for (const subsystem of subsystems) checkSubsystem(subsystem);
+  checkKind('devices', devices, devices === undefined || Array.isArray(devices), 'a list of devices');
+  for (const device of devices ?? []) {
+    checkKind('a device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
+  }
+  checkKind(
+    'tcpAddresses',
+    tcpAddresses,
+    tcpAddresses === undefined || Array.isArray(tcpAddresses),
+    'a list of addresses',
+  );
+  for (const address of tcpAddresses ?? []) IpAddress.parse(address);
+  if (port !== undefined) checkWhole('port', port, 0, 65_535);
+  if (tlsKeys !== undefined) checkKeys('tlsKeys', tlsKeys);
+  if (poolBytesMax !== undefined) checkWhole('poolBytesMax', poolBytesMax, POOL_BYTES_MIN, Number.MAX_SAFE_INTEGER);
+  for (const [name, text] of Object.entries({ firmware, reservations, faults })) {
+    checkKind(name, text, text === undefined || typeof text === 'string', 'text');
+  }
+  if (seed !== undefined) checkWhole('seed', seed, 0, 2 ** 32 - 1);
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
 }
 
 /** Counters of one namespace. */

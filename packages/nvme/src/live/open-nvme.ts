@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { checkOptions, NS_PER_MS, type OptionNames, RoceError } from 'rocev2/internal/core';
+import { checkKind, checkOptions, checkWhole, NS_PER_MS, type OptionNames, RoceError } from 'rocev2/internal/core';
 import { type BlockDevice, BlockDeviceError, type WriteOptions, type WriteZeroesOptions } from 'rocev2/internal/disk';
 import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { type HostEvent, HostOutage, noticeOf } from 'rocev2/internal/storage-rpc';
@@ -73,6 +73,15 @@ const OPTIONS: OptionNames<OpenNvmeOptions> = {
   lossTimeoutMs: true,
   onNotice: true,
 };
+/** Optional whole numbers, each with its range. */
+const RANGES = {
+  port: [1, 65_535],
+  nsid: [1, 2 ** 32 - 2],
+  ioQueues: [1, 64],
+  entries: [2, 128],
+  keepAliveMs: [0, 2 ** 32 - 1],
+  lossTimeoutMs: [0, Number.MAX_SAFE_INTEGER],
+} as const;
 const KEEP_ALIVE_MS = 5_000;
 const LOSS_TIMEOUT_MS = 600_000;
 const RECONNECT_DELAY_NS = 1_000 * NS_PER_MS;
@@ -125,8 +134,8 @@ export function newHostName(): HostName {
  */
 export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   checkOptions('openNvme', options, OPTIONS);
+  checkHostOptions(options);
   offerCrc32c();
-  checkNqn(options.nqn);
   const { address, port = NVME_PORT, device, digests = true } = options;
   const tls = hostTlsPsks(options.tlsKey, options.hostNqn, options.nqn);
   if (tls !== undefined && device !== undefined) {
@@ -145,6 +154,24 @@ export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
     await dialer.close();
     throw error;
   }
+}
+
+function checkHostOptions(options: OpenNvmeOptions): void {
+  const { address, nqn, hostNqn, device, digests, onNotice } = options;
+  checkKind('address', address, typeof address === 'string' && address !== '', 'the IP address of the target');
+  checkNqn(nqn);
+  if (hostNqn !== undefined) checkNqn(hostNqn);
+  for (const name of ['secret', 'controllerSecret', 'tlsKey'] as const) {
+    checkKind(name, options[name], options[name] === undefined || typeof options[name] === 'string', 'text');
+  }
+  const isDevice = device === undefined || typeof device?.createPd === 'function';
+  checkKind('device', device, isDevice, 'a device of openDevice()');
+  for (const [name, [min, max]] of Object.entries(RANGES)) {
+    const value = options[name as keyof typeof RANGES];
+    if (value !== undefined) checkWhole(name, value, min, max);
+  }
+  checkKind('digests', digests, digests === undefined || typeof digests === 'boolean', 'true or false');
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
 }
 
 interface Association {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { RoceError } from 'rocev2/internal/core';
+import { checkKind, checkObject, RoceError } from 'rocev2/internal/core';
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { DhchapSecret } from '../auth/dhchap-secret.js';
 import type { HostSecrets } from '../auth/target-authentication.js';
 import type { NamespaceInit } from '../namespace.js';
-import type { SubsystemInit } from '../subsystem.js';
+import { checkNqn, type SubsystemInit } from '../subsystem.js';
 import type { ReservationFile } from './reservation-file.js';
 
 /** A subsystem of a target server. */
@@ -29,6 +29,32 @@ export interface NvmeHostSecrets {
   readonly secret: string;
   /** Secret by which the target authenticates itself to a host that requests it. Absent: such hosts are refused. */
   readonly controllerSecret?: string | undefined;
+}
+
+export function checkSubsystem(subsystem: NvmeSubsystemOptions): void {
+  checkObject('a subsystem', subsystem, '{ nqn, disks }');
+  const { nqn, disks, hosts, hostSecrets, readOnly } = subsystem;
+  checkNqn(nqn);
+  checkList('disks', disks, 'disks');
+  if (hosts !== undefined) checkList('hosts', hosts, 'NQNs');
+  if (hostSecrets !== undefined) checkKeys('hostSecrets', hostSecrets);
+  checkKind('readOnly', readOnly, readOnly === undefined || typeof readOnly === 'boolean', 'true or false');
+}
+
+export function checkKeys(name: string, keys: readonly { readonly hostNqn: string }[]): void {
+  checkList(name, keys, 'keys of hosts');
+  for (const key of keys) {
+    checkObject(`a key of ${name}`, key, 'an object with a hostNqn');
+    checkNqn(key.hostNqn);
+  }
+}
+
+function checkList(name: string, value: unknown, of: string): void {
+  checkKind(name, value, Array.isArray(value), `a list of ${of}`);
+}
+
+export function checkDisk(disk: BlockDevice): void {
+  checkKind('a disk of a subsystem', disk, typeof disk?.read === 'function', 'a BlockDevice');
 }
 
 /** The serial number follows from the name alone, so that hosts find the same after a restart. */
@@ -69,6 +95,7 @@ export function namespaceInit(
   disk: BlockDevice,
   { readOnly, reservations }: { readOnly: boolean; reservations: ReservationFile | undefined },
 ): NamespaceInit {
+  checkDisk(disk);
   const uuid = uuidFrom(digest([nqn, nsid, ...(disk.identity === undefined ? [] : [disk.identity.uuid])].join(' ')));
   const reservationStore = reservations?.storeOf(nqn, nsid);
   return { nsid, disk, readOnly, uuid, ...(reservationStore !== undefined && { reservationStore }) };
