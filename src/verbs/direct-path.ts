@@ -262,6 +262,7 @@ export class DirectPath {
     for (const { part } of this.#mapped.values()) part.close();
     this.#mapped.clear();
     this.#last = undefined;
+    this.#reader.leave();
     this.#release();
   }
 }

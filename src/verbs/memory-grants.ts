@@ -3,9 +3,10 @@
  * memory/mapped/grant-table.ts for how a grant is revoked.
  */
 
-import type { Clock } from '../core/clock.js';
+import { type Clock, pause } from '../core/clock.js';
+import { RoceError } from '../core/errors.js';
 import { markShared } from '../core/shared-buffers.js';
-import { NS_PER_MS } from '../core/units.js';
+import { NS_PER_MS, NS_PER_S } from '../core/units.js';
 import {
   GRANT_TABLE_BYTES,
   GrantReader,
@@ -18,6 +19,7 @@ import type { MappedPart, MemoryMapping } from '../memory/mapped/memory-mapping.
 
 /** A copy takes microseconds, that of 2 GiB less than a second. */
 const COPY_POLL_NS = NS_PER_MS;
+const COPY_LIMIT_NS = 5 * NS_PER_S;
 
 /** Says where a queue pair's grants are; goes to the peer in the exchange. */
 export interface MappingOffer extends ProcessName {
@@ -37,6 +39,8 @@ interface PeerTable {
 export class MemoryGrants {
   readonly mapping: MemoryMapping;
   readonly clock: Clock;
+  /** How long a peer may copy before the owner no longer waits: longer only if it is stopped in the middle. */
+  copyLimitNs: number = COPY_LIMIT_NS;
   #own:
     | { readonly table: GrantTable; readonly segment: NonNullable<ReturnType<MemoryMapping['createTable']>> }
     | undefined;
@@ -70,18 +74,30 @@ export class MemoryGrants {
     return this.#table()?.grant({ ...region, fd, segmentBytes: memory.byteLength });
   }
 
-  /** Resolves when no peer copies from or to the region any more, and none begins to. */
+  /**
+   * Resolves when no peer copies from or to the region any more, and none begins to. Rejects with ERR_ROCE_BUSY if a
+   * peer does not end its copy; none begins, and the call can be repeated.
+   */
   async revoke(region: number): Promise<void> {
     const { table } = this.#own!;
     table.revoke(region);
-    await this.#while(() => table.isCopied(region, this.#hasEnded));
+    const copier = await this.#waitFor(() => table.copierOf(region, this.#hasEnded));
+    if (copier !== undefined) throw this.#stillCopied(copier);
     table.release(region);
+  }
+
+  #stillCopied({ pid }: ProcessName): RoceError {
+    return new RoceError(
+      'ERR_ROCE_BUSY',
+      `process ${pid} has not ended its copy from or to this region for ${this.copyLimitNs / NS_PER_S} s`,
+      'let it continue (SIGCONT) if it is stopped, or end it, and close the region again',
+    );
   }
 
   /** A slot for a queue pair; undefined where there is none. Peers may do nothing through it yet. */
   openQueuePair(qpn: number, pd: number): MappingOffer | undefined {
     const secret: SlotSecret = [this.mapping.u32(), this.mapping.u32()];
-    const slot = this.#table()?.openQueuePair(qpn, pd, secret);
+    const slot = this.#table()?.openQueuePair(qpn, pd, secret, this.#hasEnded);
     return slot === undefined ? undefined : { ...this.mapping.process, fd: this.#own!.segment.fd, slot, secret };
   }
 
@@ -90,19 +106,27 @@ export class MemoryGrants {
     this.#own!.table.setAccess(slot, access);
   }
 
-  /** Resolves when the peer copies nothing through the queue pair, whose access has been withdrawn. */
+  /**
+   * Resolves when the peer, whose access has been withdrawn, copies nothing through the queue pair. A peer that does not
+   * end its copy is not waited for longer than the limit: the region that it copies to cannot be deregistered.
+   */
   async quiesce(slot: number): Promise<void> {
     const { table } = this.#own!;
-    await this.#while(() => table.isCopiedThrough(slot, this.#hasEnded));
+    await this.#waitFor(() => table.copierThrough(slot, this.#hasEnded));
   }
 
   closeQueuePair(slot: number): void {
     this.#own!.table.closeQueuePair(slot);
   }
 
-  async #while(isCopied: () => boolean): Promise<void> {
-    while (isCopied()) {
-      await new Promise<void>((resolve) => this.clock.wakeAt(this.clock.nowNs() + COPY_POLL_NS, resolve));
+  /** The process that copies still at the limit. */
+  async #waitFor(copier: () => ProcessName | undefined): Promise<ProcessName | undefined> {
+    const endNs = this.clock.nowNs() + this.copyLimitNs;
+    for (;;) {
+      const found = copier();
+      const nowNs = this.clock.nowNs();
+      if (found === undefined || nowNs >= endNs) return found;
+      await pause(this.clock, COPY_POLL_NS);
     }
   }
 

@@ -99,12 +99,12 @@ export class MemoryRegion extends Resource {
   }
 
   protected override async release(): Promise<void> {
-    const grant = this.#grant;
+    const { pd } = this;
+    if (pd.regions.has(this.lkey)) await pd.device.command('deregMr', { mr: this.handle });
+    pd.regions.delete(this.lkey);
+    if (this.#grant !== undefined) await pd.device.grants!.revoke(this.#grant);
     this.#grant = undefined;
-    if (grant !== undefined) await this.pd.device.grants!.revoke(grant);
-    this.pd.regions.delete(this.lkey);
-    await this.pd.device.command('deregMr', { mr: this.handle });
-    this.pd.device.link.detach(this.#memoryId);
+    pd.device.link.detach(this.#memoryId);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Grants of mapped regions: who may copy, until when, and for whom a revocation waits. */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CopyView } from '../../src/memory/mapped/copy-view.js';
 import { GRANT_TABLE_BYTES, GrantReader, GrantTable, type SlotSecret } from '../../src/memory/mapped/grant-table.js';
 import { Access } from '../../src/verbs/access.js';
@@ -24,7 +24,7 @@ const nobodyEnded = () => false;
 
 function opened(pd = PD) {
   const table = new GrantTable(new SharedArrayBuffer(GRANT_TABLE_BYTES));
-  const slot = table.openQueuePair(QPN, pd, SECRET)!;
+  const slot = table.openQueuePair(QPN, pd, SECRET, nobodyEnded)!;
   const reader = GrantReader.take(table.memory, slot, { qpn: QPN, secret: SECRET }, REQUESTER)!;
   return { table, slot, reader };
 }
@@ -32,7 +32,7 @@ function opened(pd = PD) {
 describe('the slot of a queue pair', () => {
   it('is taken once, by a peer that knows its number, QPN and secret', () => {
     const table = new GrantTable(new SharedArrayBuffer(GRANT_TABLE_BYTES));
-    const slot = table.openQueuePair(QPN, PD, SECRET)!;
+    const slot = table.openQueuePair(QPN, PD, SECRET, nobodyEnded)!;
     const take = (qpn: number, secret: SlotSecret, at = slot) =>
       GrantReader.take(table.memory, at, { qpn, secret }, REQUESTER);
     for (const at of [-1, slot + 1, 1024]) expect(take(QPN, SECRET, at)).toBeUndefined();
@@ -45,6 +45,65 @@ describe('the slot of a queue pair', () => {
   it('of memory that is no table is not taken', () => {
     const memory = new SharedArrayBuffer(GRANT_TABLE_BYTES);
     expect(GrantReader.take(memory, 0, { qpn: 0, secret: [0, 0] }, REQUESTER)).toBeUndefined();
+  });
+});
+
+describe('the slot of a closed queue pair', () => {
+  const OTHER: SlotSecret = [1, 2];
+
+  /** Closes the queue pair and opens as many as there are slots. */
+  function reopened(hasEnded: (process: unknown) => boolean, leaves = false) {
+    const { table, slot, reader } = opened();
+    table.setAccess(slot, Access.REMOTE_ALL);
+    const region = table.grant(GRANT)!;
+    const found = reader.find(GRANT.rkey)!;
+    table.closeQueuePair(slot);
+    if (leaves) reader.leave();
+    const slots = Array.from({ length: 1025 }, (_, i) => table.openQueuePair(i + 1, PD, OTHER, hasEnded));
+    for (const other of slots) if (other !== undefined) table.setAccess(other, Access.REMOTE_ALL);
+    return { table, slot, reader, region, found, slots };
+  }
+
+  it('is not used again while its requester may copy, which it may no longer begin', () => {
+    const { table, slot, reader, region, found, slots } = reopened(nobodyEnded);
+    expect(slots.slice(1023)).toEqual([undefined, undefined]);
+    expect(slots).not.toContain(slot);
+    expect(reader.begin(found, Access.REMOTE_READ)).toBe(false);
+    expect(table.copierOf(region, nobodyEnded)).toBeUndefined();
+  });
+
+  it.each([
+    ['has left', nobodyEnded, true],
+    ['has ended', () => true, false],
+  ])('is used again once its requester %s', (_, hasEnded, leaves) => {
+    const { slot, slots } = reopened(hasEnded, leaves);
+    expect(slots.slice(1023)).toEqual([slot, undefined]);
+  });
+
+  it('keeps a revocation waiting for a copy that has begun', () => {
+    const { table, slot, reader } = opened();
+    table.setAccess(slot, Access.REMOTE_ALL);
+    const region = table.grant(GRANT)!;
+    expect(reader.begin(reader.find(GRANT.rkey)!, Access.REMOTE_READ)).toBe(true);
+    table.closeQueuePair(slot);
+    table.revoke(region);
+    expect(table.copierOf(region, nobodyEnded)).toEqual(REQUESTER);
+    reader.end();
+    expect(table.copierOf(region, nobodyEnded)).toBeUndefined();
+  });
+
+  it('is not taken by a late requester, also if another queue pair gets it at the same moment', () => {
+    const table = new GrantTable(new SharedArrayBuffer(GRANT_TABLE_BYTES));
+    const slot = table.openQueuePair(QPN, PD, SECRET, nobodyEnded)!;
+    const { compareExchange } = Atomics;
+    const atSameMoment = vi.spyOn(Atomics, 'compareExchange').mockImplementationOnce((...args) => {
+      table.closeQueuePair(slot);
+      expect(table.openQueuePair(QPN, PD, OTHER, nobodyEnded)).toBe(slot);
+      return compareExchange(...(args as Parameters<typeof compareExchange>));
+    });
+    expect(GrantReader.take(table.memory, slot, { qpn: QPN, secret: SECRET }, REQUESTER)).toBeUndefined();
+    atSameMoment.mockRestore();
+    expect(GrantReader.take(table.memory, slot, { qpn: QPN, secret: OTHER }, REQUESTER)).toBeDefined();
   });
 });
 
@@ -75,7 +134,7 @@ describe('a grant', () => {
     reader.end();
     table.setAccess(slot, undefined);
     expect(reader.begin(found, Access.REMOTE_READ)).toBe(false);
-    expect(table.isCopiedThrough(slot, nobodyEnded)).toBe(false);
+    expect(table.copierThrough(slot, nobodyEnded)).toBeUndefined();
   });
 
   it('that was revoked is not used, also when its key and slot are granted again', () => {
@@ -99,13 +158,13 @@ describe('a grant', () => {
     const [region, other] = [table.grant(GRANT)!, table.grant({ ...GRANT, rkey: 2 })!];
     reader.begin(reader.find(GRANT.rkey)!, Access.REMOTE_READ);
     table.revoke(region);
-    expect(table.isCopied(region, nobodyEnded)).toBe(true);
-    expect(table.isCopied(other, nobodyEnded)).toBe(false);
+    expect(table.copierOf(region, nobodyEnded)).toEqual(REQUESTER);
+    expect(table.copierOf(other, nobodyEnded)).toBeUndefined();
     const asked: unknown[] = [];
-    expect(table.isCopied(region, (process) => asked.push(process) > 0)).toBe(false);
+    expect(table.copierOf(region, (process) => asked.push(process) > 0)).toBeUndefined();
     expect(asked).toEqual([REQUESTER]);
     reader.end();
-    expect(table.isCopied(region, nobodyEnded)).toBe(false);
+    expect(table.copierOf(region, nobodyEnded)).toBeUndefined();
   });
 
   it('is refused where the table is full, and possible again after a release', () => {

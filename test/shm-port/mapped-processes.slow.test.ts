@@ -58,11 +58,12 @@ async function segmentOf(device: RdmaDevice, memory: Buffer) {
 
 describe.skipIf(!isBuilt || batchedUdpAvailable() !== undefined)('mapped regions (need koffi and a build)', () => {
   describe('whose requester is in the middle of a copy', () => {
-    async function copying(more: object = {}) {
+    async function copying(more: object = {}, copyLimitNs?: number) {
       const folder = mkdtempSync(join(tmpdir(), 'rocev2-mapped-'));
       closing.push(() => rmSync(folder, { recursive: true }));
       const release = join(folder, 'release');
       const owner = await ownerHere();
+      if (copyLimitNs !== undefined) owner.device.grants!.copyLimitNs = copyLimitNs;
       const requester = start('copy', { ...owner.where, release, ...more });
       const region = openedRegion(await owner.accepted);
       await line(requester, 'copying');
@@ -70,8 +71,9 @@ describe.skipIf(!isBuilt || batchedUdpAvailable() !== undefined)('mapped regions
       const closed = region.close().then(() => {
         isClosed = true;
       });
+      closed.catch(() => {});
       await turns(20);
-      return { ...owner, requester, closed, isClosed: () => isClosed, go: () => writeFileSync(release, '') };
+      return { ...owner, region, requester, closed, isClosed: () => isClosed, go: () => writeFileSync(release, '') };
     }
 
     it('are deregistered after its end, and then never change', async () => {
@@ -86,6 +88,24 @@ describe.skipIf(!isBuilt || batchedUdpAvailable() !== undefined)('mapped regions
       const second = await line<{ second: string; written: number }>(requester, 'second');
       expect(second.second).toContain('remote access error');
       expect(second.written).toBe(1);
+      expect(memory.every((byte) => byte === 1)).toBe(true);
+    });
+
+    it('are not deregistered while it is stopped, which the error says, but withdrawn', async () => {
+      const { memory, region, requester, closed, go } = await copying({}, 50e6);
+      requester.kill('SIGSTOP');
+      const { pid } = requester.process;
+      await expect(closed).rejects.toMatchObject({ code: 'ERR_ROCE_BUSY', message: expect.stringContaining(`${pid}`) });
+      go();
+      requester.kill('SIGCONT');
+      await eventually(() =>
+        region.close().then(
+          () => true,
+          () => false,
+        ),
+      );
+      memory.fill(1);
+      expect(await line(requester, 'second')).toMatchObject({ written: 1 });
       expect(memory.every((byte) => byte === 1)).toBe(true);
     });
 

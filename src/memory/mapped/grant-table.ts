@@ -7,7 +7,8 @@
  *     owner:     end the grant; wait while a mark names the region
  *
  * All of these are sequentially consistent atomics: either the requester sees that the grant has ended, or the owner
- * sees the mark. Each mark has one writer, the thread of the requester, which copies within one call.
+ * sees the mark. Each mark has one writer, the thread of the requester, which copies within one call. So the slot of a
+ * closed queue pair is used again only after its requester has left it or has ended.
  *
  *     64 bytes        header: layout, number of changes
  *     256 x 64 bytes  regions: generation (odd: valid), rkey, pd, access, base, length, descriptor, offset, segment bytes
@@ -111,6 +112,8 @@ export class GrantTable extends Table {
   readonly #freeRegions: number[] = descending(REGIONS_MAX);
   readonly #freeQueuePairs: number[] = descending(QUEUE_PAIRS_MAX);
   readonly #usedQueuePairs = new Set<number>();
+  /** Their queue pairs are closed, and their requesters have not left them. */
+  readonly #leftBehind = new Set<number>();
 
   /** `memory` is all zero, and has {@link GRANT_TABLE_BYTES}. */
   constructor(memory: ArrayBufferLike) {
@@ -138,19 +141,22 @@ export class GrantTable extends Table {
     return region;
   }
 
-  /** No copy begins from here on; one may be running until {@link isCopied} says no. */
+  /** No copy begins from here on; one may be running until {@link copierOf} finds nobody. */
   revoke(region: number): void {
     const word = wordOfRegion(region) + WORD_GENERATION;
     if ((Atomics.load(this.words, word) & 1) === 1) Atomics.add(this.words, word, 1);
   }
 
-  /** Whether a requester copies from or to the region. Those that `hasEnded` says have ended do not count. */
-  isCopied(region: number, hasEnded: (requester: ProcessName) => boolean): boolean {
-    for (const slot of this.#usedQueuePairs) {
-      if (Atomics.load(this.words, wordOfQueuePair(slot) + WORD_MARK) !== region + 1) continue;
-      if (!hasEnded(this.#requesterOf(slot))) return true;
+  /** A requester that copies from or to the region, except those that `hasEnded` says have ended. */
+  copierOf(region: number, hasEnded: (requester: ProcessName) => boolean): ProcessName | undefined {
+    for (const slots of [this.#usedQueuePairs, this.#leftBehind]) {
+      for (const slot of slots) {
+        if (Atomics.load(this.words, wordOfQueuePair(slot) + WORD_MARK) !== region + 1) continue;
+        const requester = this.#requesterOf(slot);
+        if (!hasEnded(requester)) return requester;
+      }
     }
-    return false;
+    return undefined;
   }
 
   /** The slot may be used again: the grant is revoked, and nobody copies. */
@@ -159,8 +165,13 @@ export class GrantTable extends Table {
   }
 
   /** The number of a slot for a queue pair that executes nothing yet; undefined where all are taken. */
-  openQueuePair(qpn: number, pd: number, [first, second]: SlotSecret): number | undefined {
-    const slot = this.#freeQueuePairs.pop();
+  openQueuePair(
+    qpn: number,
+    pd: number,
+    [first, second]: SlotSecret,
+    hasEnded: (requester: ProcessName) => boolean,
+  ): number | undefined {
+    const slot = this.#freeQueuePairs.pop() ?? this.#abandonedSlot(hasEnded);
     if (slot === undefined) return undefined;
     const { words } = this;
     const word = wordOfQueuePair(slot);
@@ -179,16 +190,32 @@ export class GrantTable extends Table {
     Atomics.store(this.words, wordOfQueuePair(slot) + WORD_STATE, state);
   }
 
-  /** Whether the requester of this queue pair copies. */
-  isCopiedThrough(slot: number, hasEnded: (requester: ProcessName) => boolean): boolean {
-    const isMarked = Atomics.load(this.words, wordOfQueuePair(slot) + WORD_MARK) !== 0;
-    return isMarked && !hasEnded(this.#requesterOf(slot));
+  /** The requester of this queue pair, while it copies. */
+  copierThrough(slot: number, hasEnded: (requester: ProcessName) => boolean): ProcessName | undefined {
+    if (Atomics.load(this.words, wordOfQueuePair(slot) + WORD_MARK) === 0) return undefined;
+    const requester = this.#requesterOf(slot);
+    return hasEnded(requester) ? undefined : requester;
   }
 
   closeQueuePair(slot: number): void {
+    this.setAccess(slot, undefined);
     Atomics.store(this.words, wordOfQueuePair(slot) + WORD_QPN, 0);
     this.#usedQueuePairs.delete(slot);
-    this.#freeQueuePairs.push(slot);
+    if (this.#isTaken(slot)) this.#leftBehind.add(slot);
+    else this.#freeQueuePairs.push(slot);
+  }
+
+  #isTaken(slot: number): boolean {
+    return Atomics.load(this.words, wordOfQueuePair(slot) + WORD_PID) !== 0;
+  }
+
+  #abandonedSlot(hasEnded: (requester: ProcessName) => boolean): number | undefined {
+    for (const slot of this.#leftBehind) {
+      if (this.#isTaken(slot) && !hasEnded(this.#requesterOf(slot))) continue;
+      this.#leftBehind.delete(slot);
+      return slot;
+    }
+    return undefined;
   }
 
   #requesterOf(slot: number): ProcessName {
@@ -218,11 +245,18 @@ export class GrantReader extends Table {
     if (memory.byteLength < GRANT_TABLE_BYTES || slot < 0 || slot >= QUEUE_PAIRS_MAX) return undefined;
     const words = new Int32Array(memory, 0, GRANT_TABLE_BYTES / 4);
     const word = wordOfQueuePair(slot);
-    if (Atomics.load(words, WORD_LAYOUT) !== LAYOUT || Atomics.load(words, word + WORD_QPN) !== qpn) return undefined;
-    const [first, second] = [words[word + WORD_SECRET], words[word + WORD_SECRET + 1]];
-    if (first !== (secret[0] | 0) || second !== (secret[1] | 0)) return undefined;
+    const isOfQueuePair = () =>
+      Atomics.load(words, word + WORD_QPN) === qpn &&
+      words[word + WORD_SECRET] === (secret[0] | 0) &&
+      words[word + WORD_SECRET + 1] === (secret[1] | 0);
+    if (Atomics.load(words, WORD_LAYOUT) !== LAYOUT || !isOfQueuePair()) return undefined;
     if (Atomics.compareExchange(words, word + WORD_PID, 0, requester.pid) !== 0) return undefined;
     const reader = new GrantReader(memory, word);
+    // A slot whose queue pair was closed before that may have another one.
+    if (!isOfQueuePair()) {
+      reader.leave();
+      return undefined;
+    }
     reader.setNumber(word + WORD_STARTED, requester.started);
     return reader;
   }
@@ -280,6 +314,11 @@ export class GrantReader extends Table {
   /** The copy is over, and visible before whatever this thread stores from here on. */
   end(): void {
     Atomics.store(this.words, this.#word + WORD_MARK, 0);
+  }
+
+  /** The last call: the owner may use the slot again. */
+  leave(): void {
+    Atomics.store(this.words, this.#word + WORD_PID, 0);
   }
 }
 
