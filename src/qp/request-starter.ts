@@ -45,7 +45,7 @@ export class RequestStarter {
     const out = this.#side.out;
     const { attributes, sendQueue } = this.#parts;
     const index = out.started;
-    if (index === sendQueue.producer || attributes.state === QPS_SQD) return this.#waits(WAIT_NOTHING);
+    if (!sendQueue.isPublished(index) || attributes.state === QPS_SQD) return this.#waits(WAIT_NOTHING);
     const segmenter = this.#segmenter;
     segmenter.read(index);
     const { wqe } = segmenter;

@@ -56,7 +56,7 @@ export class Requester {
 
   /** Posted work has not been sent completely, or is to be retransmitted. */
   get hasUnsent(): boolean {
-    return this.#side.out.cursor !== this.#side.sendQueue.producer;
+    return this.#side.sendQueue.isPublished(this.#side.out.cursor);
   }
 
   /** The rate control has changed, and with it the telemetry that data packets request, the window and the pacing. */
@@ -179,6 +179,6 @@ export class Requester {
     const { out, retransmitter, sendQueue } = this.#side;
     const last = out.lastPsn[(out.started - 1) & out.mask];
     const started = Math.max(0, psnDiff(last, psn) - retransmitter.recovery.arrived);
-    return out.started === sendQueue.producer ? started : started + this.windowPacketsMax;
+    return sendQueue.isPublished(out.started) ? started + this.windowPacketsMax : started;
   }
 }

@@ -54,7 +54,7 @@ export class SendCompletions {
 
   flush(): void {
     const sq = this.#sq;
-    for (let index = sq.consumer; index !== sq.producer; index = sq.consumer) this.complete(index, STATUS_WR_FLUSH_ERR);
+    for (let index = sq.consumer; sq.isPublished(index); index = sq.consumer) this.complete(index, STATUS_WR_FLUSH_ERR);
   }
 
   discard(): void {

@@ -44,7 +44,7 @@ export class UcRequester {
   }
 
   get hasUnsent(): boolean {
-    return this.#sq.consumer !== this.#sq.producer;
+    return this.#sq.isPublished(this.#sq.consumer);
   }
 
   get postedWqes(): number {

@@ -125,7 +125,7 @@ export class UdQueuePair implements NicQueuePair {
 
   get nextDscp(): number {
     const index = this.#options.sendQueue.consumer;
-    if (index === this.#options.sendQueue.producer) return 0;
+    if (!this.#options.sendQueue.isPublished(index)) return 0;
     this.#options.sendQueue.read(index, this.#wqe);
     return this.#options.host.pathOf(this.#wqe.ah, this.#options.pd)?.dscp ?? 0;
   }
@@ -195,7 +195,7 @@ export class UdQueuePair implements NicQueuePair {
   emit(batch: TxBatch): boolean {
     if (this.attributes.state !== QPS_RTS) return false;
     const index = this.#options.sendQueue.consumer;
-    if (index === this.#options.sendQueue.producer) return false;
+    if (!this.#options.sendQueue.isPublished(index)) return false;
     this.#options.sendQueue.read(index, this.#wqe);
     const status = this.#emitMessage(batch);
     if (status === STATUS_SUCCESS) this.#sends.complete(index, status);

@@ -14,6 +14,7 @@ import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../../src/memory/r
 import { DoorbellRing } from '../../src/memory/ring/doorbell-ring.js';
 import { EventRing } from '../../src/memory/ring/event-ring.js';
 import { RecvQueue, RecvWqe, SendQueue, SendWqe } from '../../src/memory/ring/work-queue.js';
+import { SendCompletions } from '../../src/qp/send-completions.js';
 
 const KINDS = [
   ['plain', (bytes: number) => new ArrayBuffer(bytes)],
@@ -278,5 +279,35 @@ describe('memory of another program', () => {
       () => {},
     );
     expect(rung).toBe(8);
+  });
+});
+
+describe('a queue whose header the program has damaged', () => {
+  const DEPTH = 4;
+  const plain = (bytes: number) => new ArrayBuffer(bytes);
+
+  it.each([NEAR_WRAP, 0, 7])('has published what it can hold after index %i, and nothing else', (consumer) => {
+    const queue = SendQueue.create(plain, DEPTH, 1, 0);
+    queue.consumer = consumer;
+    for (const [posted, expected] of [
+      [0, false],
+      [1, true],
+      [DEPTH, true],
+      [DEPTH + 1, false],
+      [-1, false],
+    ] as const) {
+      queue.producer = (consumer + posted) >>> 0;
+      expect(queue.isPublished(consumer), `${posted} posted`).toBe(expected);
+    }
+  });
+
+  it('ends no loop of the NIC late: a flush completes nothing, and receives are none', () => {
+    const sendQueue = SendQueue.create(plain, DEPTH, 1, 0);
+    sendQueue.producer = 2 ** 31;
+    const complete = () => expect.fail('a work request was completed that nobody posted');
+    new SendCompletions({ sendQueue, qpn: 2, sendCq: { complete }, signalAll: true } as never).flush();
+    const receives = RecvQueue.create(plain, DEPTH, 1);
+    receives.producer = 2 ** 31;
+    expect(receives.take(new RecvWqe())).toBe(false);
   });
 });

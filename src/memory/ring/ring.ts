@@ -99,6 +99,14 @@ export class Ring {
     Atomics.store(this.header, WORD_CONSUMER, index | 0);
   }
 
+  /**
+   * Whether the other side has published the element at this free-running index. A distance that the ring cannot hold
+   * comes from a program that has damaged its header: nothing counts as published then, so no loop follows it.
+   */
+  isPublished(index: number): boolean {
+    return (this.producer - index - 1) >>> 0 < this.depth;
+  }
+
   get fill(): number {
     return (this.producer - this.consumer) >>> 0;
   }

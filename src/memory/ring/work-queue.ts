@@ -323,7 +323,7 @@ export class RecvQueue extends WorkQueue {
   /** NIC side: takes the oldest element into `out`; false when the queue is empty. */
   take(out: RecvWqe): boolean {
     const index = this.consumer;
-    if (index === this.producer) return false;
+    if (!this.isPublished(index)) return false;
     const o = this.offsetOf(index);
     out.bound = true;
     out.cookie = this.view.getUint32(o, true);
