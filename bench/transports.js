@@ -1,13 +1,16 @@
 // @ts-check
 /**
- * Compares recovery schemes by loss and reordering, ways over many paths, and rate controls by incast, in the simulator: the same numbers on every machine. Prints the tables, or
- * with --write puts them into docs/schemes-compared.md. With --check it only says whether the page has what it would write.
+ * Compares recovery schemes by loss and reordering, ways over many paths, and rate controls by incast, in the
+ * simulator: the same numbers on every machine.
  *
- *   npm run build && node bench/transports.js [--write | --check]
+ *   npm run build && node bench/transports.js --help
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { csvOf, measuredRun } from '../build/packages/lab/src/commands/sim/sweep/measures.js';
+import { sweepChart } from '../build/packages/lab/src/commands/sim/sweep/sweep-chart.js';
 import { runScenario } from '../build/packages/lab/src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../build/packages/lab/src/sim/scenario/schema.js';
 import { RoundRobinEntropies } from '../build/src/retransmit/entropy-choice.js';
@@ -19,8 +22,52 @@ const PAGE = new URL('../docs/schemes-compared.md', import.meta.url);
 const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';
 const END = '<!-- end of the tables -->\n';
 
-/** @param {object} scenario */
-const run = (scenario) => runScenario(parseScenario(scenario), { realNowNs: () => 0 });
+const HELP = `usage: node bench/transports.js [--write | --check] [--csv FILE] [--plot FILE]
+
+Compares recovery schemes, ways over many paths, and rate controls in the
+simulator, and prints the tables of docs/schemes-compared.md.
+
+  --write      write the tables into the page
+  --check      only say whether the page has these tables
+  --csv FILE   write one line for each run, with the columns of 'rocev2 sim sweep'
+  --plot FILE  write the efficiency of recovery schemes by loss as an SVG chart
+  --help       print this help
+
+Examples:
+  node bench/transports.js --csv runs.csv
+  node bench/transports.js --plot recovery.svg
+`;
+
+/** @returns {{ write?: boolean, check?: boolean, csv?: string, plot?: string, help?: boolean }} */
+function optionsOf() {
+  const isFlag = { type: /** @type {const} */ ('boolean') };
+  const file = { type: /** @type {const} */ ('string') };
+  try {
+    return parseArgs({ options: { write: isFlag, check: isFlag, help: isFlag, csv: file, plot: file } }).values;
+  } catch (error) {
+    console.error(`${/** @type {Error} */ (error).message}\n\n${HELP}`);
+    process.exit(2);
+  }
+}
+const options = optionsOf();
+if (options.help) {
+  process.stdout.write(HELP);
+  process.exit();
+}
+
+/** @type {import('../build/packages/lab/src/commands/sim/sweep/measures.js').MeasuredRun[]} */
+const measured = [];
+
+/**
+ * @param {string} network What of the table it is.
+ * @param {string} scheme
+ * @param {{ readonly name: string, readonly [field: string]: unknown }} scenario
+ */
+async function run(network, scheme, scenario) {
+  const result = await runScenario(parseScenario(scenario), { realNowNs: () => 0 });
+  measured.push(measuredRun({ point: { network, scheme, scenario: scenario.name }, result }));
+  return result;
+}
 
 /** @param {readonly (readonly (string | number)[])[]} rows */
 const table = ([head, ...rows]) =>
@@ -51,11 +98,13 @@ const MISHAPS = [
 ];
 
 /**
+ * @param {string} mishap
+ * @param {string} name
  * @param {string | object} recovery
  * @param {string | undefined} faults
  */
-async function useful(recovery, faults) {
-  const { summary, flows } = await run({
+async function useful(mishap, name, recovery, faults) {
+  const { summary, flows } = await run(mishap, name, {
     name: 'recovery',
     duration: '10ms',
     topology: { kind: 'pair', rate: '40Gbps', delay: '2us' },
@@ -71,7 +120,7 @@ async function recoveryTable() {
   const rows = [];
   for (const [name, recovery] of RECOVERIES) {
     const cells = [];
-    for (const [, faults] of MISHAPS) cells.push(await useful(recovery, faults));
+    for (const [mishap, faults] of MISHAPS) cells.push(await useful(mishap, name, recovery, faults));
     rows.push([`\`${name}\``, ...cells]);
   }
   return table([['recovery', ...MISHAPS.map(([name]) => name)], ...rows]);
@@ -80,7 +129,7 @@ async function recoveryTable() {
 async function incastTable() {
   const rows = [];
   for (const [name, recovery] of RECOVERIES) {
-    const { summary } = await run({
+    const { summary } = await run('shallow buffer', name, {
       name: 'shallow-incast',
       duration: '60ms',
       topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '2us' },
@@ -140,11 +189,13 @@ const SPREADS = [
 ];
 
 /**
+ * @param {string} paths
+ * @param {string} name
  * @param {string | object} recovery
  * @param {object} more
  */
-async function spread(recovery, more) {
-  const { flows, summary } = await run({
+async function spread(paths, name, recovery, more) {
+  const { flows, summary } = await run(paths, name, {
     name: 'eight-paths',
     duration: '1ms',
     topology: { kind: 'leaf-spine', leaves: 2, spines: 8, hostsPerLeaf: 4, rate: '100Gbps', delay: '1us' },
@@ -170,7 +221,7 @@ async function pathTable() {
   const rows = [];
   for (const [name, recovery] of SPREADS) {
     const cells = [];
-    for (const [, more] of PATHS) cells.push(await spread(recovery, more));
+    for (const [paths, more] of PATHS) cells.push(await spread(paths, name, recovery, more));
     rows.push([name, ...cells]);
   }
   return table([['way, recovery', ...PATHS.map(([name]) => name)], ...rows]);
@@ -197,8 +248,11 @@ const CUTS = [
 
 async function trimTable() {
   const rows = [];
+  let untrimmed = '';
   for (const [name, nic, network] of CUTS) {
-    const { summary } = await run({
+    const isTrimmed = Object.hasOwn(network, 'trim');
+    if (!isTrimmed) untrimmed = name;
+    const { summary } = await run('eight paths', isTrimmed ? `${untrimmed}, trimming` : name, {
       name: 'short-queue',
       duration: '20ms',
       topology: { kind: 'leaf-spine', leaves: 2, spines: 8, hostsPerLeaf: 8, rate: '100Gbps', delay: '1us' },
@@ -258,14 +312,14 @@ async function controlTable() {
   const head = ['control', 'efficiency', 'Jain', 'queue, mean', 'queue, p99', 'FCT, p50', 'FCT, p99'];
   const rows = [];
   for (const [name, cc, ecn] of CONTROLS) {
-    const endless = await run({
+    const endless = await run('100 Gb/s', name, {
       name: 'incast',
       ...network(cc, ecn),
       duration: '10ms',
       warmup: '5ms',
       flows: [{ kind: 'flows', from: 'h0..h15', to: 'h16' }],
     });
-    const short = await run({
+    const short = await run('100 Gb/s', name, {
       name: 'short-flows',
       ...network(cc, ecn),
       duration: '20ms',
@@ -315,12 +369,18 @@ const tables = [
   await controlTable(),
 ].join('\n\n');
 
-const [mode] = process.argv.slice(2);
-if (mode === undefined) console.log(tables);
+if (options.csv !== undefined) writeFileSync(options.csv, csvOf(measured));
+if (options.plot !== undefined) {
+  const ofLoss = measured
+    .filter(({ point }) => point['scenario'] === 'recovery')
+    .map(({ point: { network, scheme }, ...rest }) => ({ ...rest, point: { network, scheme } }));
+  writeFileSync(options.plot, sweepChart('Recovery schemes by loss and reordering', ofLoss, ['efficiency']));
+}
+if (!options.write && !options.check) console.log(tables);
 else {
   const text = readFileSync(PAGE, 'utf8');
   const wanted = `${text.slice(0, text.indexOf(BEGIN) + BEGIN.length)}\n${tables}\n\n${text.slice(text.indexOf(END))}`;
-  if (mode === '--write') writeFileSync(PAGE, wanted);
+  if (options.write) writeFileSync(PAGE, wanted);
   else if (text !== wanted) {
     console.error(
       'docs/schemes-compared.md is not what the simulator says: npm run build && node bench/transports.js --write',

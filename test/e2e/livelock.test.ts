@@ -1,6 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run } from '../../packages/cli/test/run-in-process.js';
 import type { LivelockRun } from '../../packages/lab/src/commands/livelock/scheme-comparison.js';
+import { MEASURE_NAMES } from '../../packages/lab/src/commands/sim/sweep/measures.js';
 import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 
@@ -76,6 +80,29 @@ describe.skipIf(!isBuilt)('rocev2 livelock', () => {
     expect(await livelock.ended()).toBe(2);
     expect(livelock.stderr).toMatch(/endpoint [ab]: a window of 1000000 packets does not fit/);
   });
+
+  it('has the columns of sim sweep for each point of --over', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rocev2-livelock-'));
+    try {
+      const [csv, plot] = ['runs.csv', 'chart.svg'].map((file) => join(folder, file));
+      const axes = ['--over', 'faults=none,random=0.01', '--over', 'seed=1..2', '--csv', csv, '--plot', plot];
+      const runs = await runsOf('--ops', 'write', '--schemes', 'selective-repeat', '--duration', '0.1', ...axes);
+      expect(runs.map(({ lossRule, seed }) => `${lossRule} ${seed}`)).toEqual([
+        'none 1',
+        'none 2',
+        'random=0.01 1',
+        'random=0.01 2',
+      ]);
+      const [head, ...lines] = readFileSync(csv, 'utf8').trim().split('\n');
+      expect(head).toBe(['faults', 'seed', 'op', 'scheme', ...MEASURE_NAMES, 'traceHash'].join(','));
+      expect(lines.map((line) => line.split(',').slice(0, 5))).toEqual(
+        runs.map((run) => [run.lossRule, run.seed, run.op, run.scheme, run.goodputBps].map(String)),
+      );
+      expect(readFileSync(plot, 'utf8').match(/<circle/g)).toHaveLength(4);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
 
 it.each([
@@ -88,6 +115,9 @@ it.each([
   [['--seconds', '0'], /--seconds.*at most 3600 s/],
   [['--message', '0'], /--message.*at least one byte/],
   [['--window', '1'], /--window.*from 2 up/],
+  [['--over', 'rate=1'], /rate is not an axis.*faults, message, mtu, window, seed/],
+  [['--over', 'window=1'], /--over window=1: /],
+  [['--over', 'seed=1..2', '--trace', 'x'], /--trace cannot be combined with --over/],
 ])('rocev2 livelock %j is a usage error', async (args, message) => {
   const { exitCode, stdout, stderr } = await run(['livelock', ...args]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });

@@ -42,6 +42,7 @@ import {
   timelyStudy,
   togetherAtStart,
 } from '../fluid/index.js';
+import { collect } from './collect.js';
 import {
   type FluidResult,
   fluidChart,
@@ -280,10 +281,6 @@ function settingValue(name: string, text: string): number {
   const value = text === '' ? Number.NaN : Number(text);
   if (Number.isNaN(value)) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a number for ${name}`);
   return value;
-}
-
-function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }
 
 function listOf(parse: (text: string) => number): (text: string) => number[] {

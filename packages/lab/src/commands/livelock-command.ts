@@ -11,6 +11,7 @@ import {
   durationOption,
   EXIT_FAILED,
   EXIT_INTERRUPTED,
+  EXIT_USAGE,
   EXIT_VERIFICATION_FAILED,
   listOption,
   messageSizeOption,
@@ -18,15 +19,22 @@ import {
   type Output,
   printing,
   textOption,
+  writeOutputFile,
 } from '@rocev2/command';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { formatBytes, parseCount } from 'rocev2/internal/core';
+import { formatBytes, namesHint, parseCount } from 'rocev2/internal/core';
 import { parseFaultRules } from 'rocev2/internal/faults';
 import type { PathMtu } from 'rocev2/internal/packet';
 import { type RecoveryName, recoveryNamesByWaste, senderTraits } from 'rocev2/internal/retransmit';
+import { collect } from './collect.js';
+import { measuredLivelock } from './livelock/measured-run.js';
 import { LIVELOCK_OPS, type LivelockOp } from './livelock/ops.js';
 import { type Comparison, compareSchemes, type LivelockRun } from './livelock/scheme-comparison.js';
 import { printRuns } from './livelock/table.js';
+import { csvOf, type MeasuredRun } from './sim/sweep/measures.js';
+import { type SweepPoint, sweepPoints, textOf } from './sim/sweep/points.js';
+import { sweepChart } from './sim/sweep/sweep-chart.js';
+import { addSweepOutputOptions, checkSweepOutputs, type SweepOutputOptions } from './sim/sweep/sweep-options.js';
 
 /** The fields of `livelock --json`. */
 interface LivelockResult {
@@ -49,15 +57,28 @@ export const PAPER_MTU = 1024;
  */
 export const DEFAULT_WINDOW_PACKETS = 64;
 
-interface LivelockOptions {
-  readonly ops: readonly LivelockOp[];
-  readonly schemes: readonly RecoveryName[];
+/** What all runs of a point have in common. */
+interface PointOptions {
   readonly message: number;
   readonly mtu: PathMtu;
   readonly faults: string;
-  readonly duration: number;
   readonly window: number;
   readonly seed: number;
+}
+
+/** The axes of --over, by the names of the options, whose values they take. */
+const AXES: { readonly [Name in keyof PointOptions]: (text: string) => PointOptions[Name] } = {
+  faults: faultsOf,
+  message: messageOption,
+  mtu: mtuOption,
+  window: windowOf,
+  seed: (text) => parseCount(text),
+};
+
+interface LivelockOptions extends PointOptions, SweepOutputOptions {
+  readonly ops: readonly LivelockOp[];
+  readonly schemes: readonly RecoveryName[];
+  readonly duration: number;
   readonly trace?: string;
 }
 
@@ -89,19 +110,21 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--mtu <bytes>', 'path MTU', mtuOption, PAPER_MTU);
   addFaultsOption(command, 'fault rules of the switch, whose ports are a and b; none: no loss', ['--drop'], (option) =>
-    option.argParser(faultsOption).default(PAPER_RULE),
+    option.argParser(textOption(faultsOf)).default(PAPER_RULE),
   );
   addAliasedOption(
     command,
     new Option('-D, --duration <time>', 'duration of each run').argParser(secondsOption).default(2, '2s'),
     ['--seconds'],
   )
-    .option('--window <packets>', 'packets in flight', windowOption, DEFAULT_WINDOW_PACKETS)
+    .option('--window <packets>', 'packets in flight', textOption(windowOf), DEFAULT_WINDOW_PACKETS)
     .option('--seed <n>', 'seed for random fault rules', (text) => parseCount(text), 1)
     .option(
       '--trace <file>',
       'trace endpoint A in every run, as JSON lines; the run is added to this file name (docs/events.md)',
     )
+    .option('--over <option=values>', 'an axis: faults, message, mtu, window or seed; may be repeated', collect);
+  addSweepOutputOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -110,40 +133,50 @@ Examples:
   rocev2 livelock                                    # all operations and schemes, about 30 s
   rocev2 livelock --faults none                      # without loss: go-back-0 works
   rocev2 livelock --ops write --faults 'a>b:random=0.001'
-  rocev2 livelock --window 200 --schemes go-back-n   # a deep pipeline makes go-back-N wasteful`,
+  rocev2 livelock --window 200 --schemes go-back-n   # a deep pipeline makes go-back-N wasteful
+  rocev2 livelock --ops write --over faults=random=0.001,random=0.01 --over seed=1..3 --plot loss.svg --y efficiency`,
     )
     .action(printing(io, livelock));
 }
 
 async function livelock(options: LivelockOptions, output: Output): Promise<void> {
-  const { ops, schemes, message, mtu, faults, duration: seconds, window, seed } = options;
-  const packets = Math.ceil(message / mtu);
-  output.line(
-    `Messages of ${formatBytes(message)} from A to B in ${packets} packets of ${mtu} bytes; the switch drops:`,
-  );
-  output.line(`${faults}. Each run takes ${seconds} s.`);
-  output.line();
-  const comparison = await compareSchemes(
-    {
-      ops,
-      schemes,
-      lossRule: faults === 'none' ? undefined : faults,
-      seed,
-      messageBytes: message,
-      mtu,
-      seconds,
-      windowPackets: window,
-      trace: options.trace,
-    },
-    output,
-  );
-  const { runs, references, isComplete } = comparison;
-  if (runs.length > 0) printRuns(output, runs);
+  const { ops, schemes, duration: seconds, trace } = options;
+  await checkSweepOutputs(options);
+  const points = sweepPoints(options.over ?? []);
+  const settings = points.map((point) => atPoint(options, point));
+  if (trace !== undefined && points.length > 1) {
+    throw new CommandFailure(
+      EXIT_USAGE,
+      '--trace cannot be combined with --over: every point would write the same file',
+    );
+  }
+  const runs: LivelockRun[] = [];
+  const references: Array<Comparison['references'][number]> = [];
+  const measured: MeasuredRun[] = [];
+  let isComplete = true;
+  for (const [i, { message, mtu, faults, window, seed }] of settings.entries()) {
+    const packets = Math.ceil(message / mtu);
+    output.line(
+      `Messages of ${formatBytes(message)} from A to B in ${packets} packets of ${mtu} bytes; the switch drops:`,
+    );
+    output.line(`${faults}. Each run takes ${seconds} s.`);
+    output.line();
+    const lossRule = faults === 'none' ? undefined : faults;
+    const common = { seed, messageBytes: message, mtu, seconds, windowPackets: window, trace };
+    const comparison = await compareSchemes({ ops, schemes, lossRule, ...common }, output);
+    runs.push(...comparison.runs);
+    references.push(...comparison.references);
+    measured.push(...comparison.runs.map((run) => measuredLivelock(points[i], run)));
+    if (comparison.runs.length > 0) printRuns(output, comparison.runs);
+    isComplete = comparison.isComplete;
+    if (!isComplete) break;
+  }
   output.line();
   output.line(
     'Link use: packets per second, relative to the highest rate of this operation here. Useful: packets of completed',
   );
   output.line('messages / packets sent. In theory: the closed form for the measured W (docs/recovery.md).');
+  await writeSweep(options, measured, output);
   output.document(LIVELOCK_DOCUMENT, { runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   const failed = runs.find(({ failure }) => failure !== null);
@@ -159,18 +192,51 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
   }
 }
 
+/** The options with the values of a point. */
+function atPoint(options: PointOptions, point: SweepPoint): PointOptions {
+  const { message, mtu, faults, window, seed } = options;
+  const changed = Object.entries(point).map(([name, value]) => {
+    if (!Object.hasOwn(AXES, name)) {
+      throw new CommandFailure(
+        EXIT_USAGE,
+        `--over ${name} is not an axis (${namesHint(name, Object.keys(AXES), 'there are')})`,
+      );
+    }
+    try {
+      return [name, AXES[name as keyof PointOptions](textOf(value))];
+    } catch (error) {
+      throw new CommandFailure(EXIT_USAGE, `--over ${name}=${textOf(value)}: ${(error as Error).message}`);
+    }
+  });
+  return { message, mtu, faults, window, seed, ...Object.fromEntries(changed) };
+}
+
+async function writeSweep({ csv, plot, y }: SweepOutputOptions, runs: readonly MeasuredRun[], output: Output) {
+  if (csv !== undefined) {
+    await writeOutputFile(csv, csvOf(runs));
+    output.note(`wrote ${csv}`);
+  }
+  if (plot !== undefined && runs.length > 0) {
+    const title = 'Livelock: recovery schemes between two processes';
+    await writeOutputFile(plot, sweepChart(title, runs, y ?? ['goodputBps', 'efficiency']));
+    output.note(`wrote ${plot}`);
+  }
+}
+
 function messageOption(text: string): number {
   const bytes = messageSizeOption(text);
   if (bytes === 0) throw new InvalidArgumentError('a message must have at least one byte.');
   return bytes;
 }
 
-const windowOption = textOption((text) => parseCount(text, 2));
+function windowOf(text: string): number {
+  return parseCount(text, 2);
+}
 
-const faultsOption = textOption((text) => {
+function faultsOf(text: string): string {
   if (text !== 'none') parseFaultRules(text);
   return text;
-});
+}
 
 /** Of each run: more than nothing, at most an hour; `2` or, with a unit, `2s`. */
 export function secondsOption(text: string): number {

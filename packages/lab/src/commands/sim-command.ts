@@ -10,17 +10,17 @@ import {
   Output,
   printing,
 } from '@rocev2/command';
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { namesHint } from 'rocev2/internal/core';
+import { type Command, Option } from 'commander';
 import { ORIGINALS } from '../sim/scenario/like.js';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../sim/scenarios/index.js';
+import { collect } from './collect.js';
 import { showFigure } from './sim/figures/figure-command.js';
 import { runCommand } from './sim/run-command.js';
 import { showCommand } from './sim/show-command.js';
-import { MEASURE_NAMES, type SweepMeasureName } from './sim/sweep/measures.js';
 import { DEFAULT_REDIS } from './sim/sweep/redis-queue.js';
 import { sweepCommand, type WorkerOptions, workCommand } from './sim/sweep/sweep-command.js';
+import { addSweepOutputOptions } from './sim/sweep/sweep-options.js';
 
 /** The fields of `sim list --json`. */
 interface ScenarioList {
@@ -137,16 +137,14 @@ Examples:
   rocev2 sim figure ns3-pfc --json | jq '.figures[].values[] | select(.verdict == "outside")'`,
     )
     .action(printing(io, showFigure));
-  addExtensionOption(sim.command('sweep'))
+  const sweep = addExtensionOption(sim.command('sweep'))
     .description('Run a scenario with every combination of seeds and values, on all cores.')
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--over <path=values>', 'an axis: seed=1..8 or nic.cc=none,dcqcn; may be repeated', collect)
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
     .addOption(likeOption())
-    .option('--seed <n>', 'the seed of all runs', countOption)
-    .option('--csv <file>', 'write one line for each run')
-    .option('--plot <file>', 'write means over the seeds, with 95 % confidence intervals, as an SVG chart')
-    .option('--y <names>', 'columns of --csv for --plot, separated by commas', measureNames)
+    .option('--seed <n>', 'the seed of all runs', countOption);
+  addSweepOutputOptions(sweep)
     .option('--no-assert', 'exit with 0 even if assertions fail')
     .option('--jobs <n>', 'runs in parallel on this machine', countOption, availableParallelism())
     .addOption(new Option('--executor <name>', 'where runs are computed').choices(['local', 'redis']).default('local'))
@@ -190,21 +188,10 @@ Examples:
     .action((options: WorkerOptions) => workCommand(options, new Output(io, false)));
 }
 
-function measureNames(text: string): SweepMeasureName[] {
-  return text.split(',').map((name) => {
-    if ((MEASURE_NAMES as readonly string[]).includes(name)) return name as SweepMeasureName;
-    throw new InvalidArgumentError(`there is no column '${name}' (${namesHint(name, MEASURE_NAMES, 'there are')})`);
-  });
-}
-
 function list(output: Output): void {
   output.table(
     leftAligned('Scenario', 'What it shows'),
     BUILT_IN_SCENARIOS.map(({ name, title }) => [name, title ?? '']),
   );
   output.document(SIM_LIST_DOCUMENT, { scenarios: BUILT_IN_SCENARIOS });
-}
-
-function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }

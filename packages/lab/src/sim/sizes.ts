@@ -19,6 +19,22 @@ export const WEB_SEARCH: SizeTable = [
   [30_000_000, 1],
 ];
 
+/** Web search in packets, as in pFabric (Alizadeh et al., SIGCOMM'13), of 1000 bytes each. */
+const PFABRIC_WEB_SEARCH: SizeTable = [
+  [0, 0],
+  [6000, 0.15],
+  [13_000, 0.2],
+  [19_000, 0.3],
+  [33_000, 0.4],
+  [53_000, 0.53],
+  [133_000, 0.6],
+  [667_000, 0.7],
+  [1_333_000, 0.8],
+  [3_333_000, 0.9],
+  [6_667_000, 0.97],
+  [20_000_000, 1],
+];
+
 /** Hadoop at Facebook (Roy et al., SIGCOMM'15); the table of the HPCC simulator. Most flows are below 1 KB. */
 export const FB_HADOOP: SizeTable = [
   [0, 0],
@@ -56,7 +72,12 @@ export const ALI_STORAGE: SizeTable = [
   [2_000_000, 1],
 ];
 
-export const SIZE_TABLES = { 'web-search': WEB_SEARCH, 'fb-hadoop': FB_HADOOP, 'ali-storage': ALI_STORAGE } as const;
+export const SIZE_TABLES = {
+  'web-search': WEB_SEARCH,
+  'pfabric-web-search': PFABRIC_WEB_SEARCH,
+  'fb-hadoop': FB_HADOOP,
+  'ali-storage': ALI_STORAGE,
+} as const;
 
 /** Mean size in bytes. */
 export function meanBytes(table: SizeTable): number {

@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { bySeed, csvOf, estimate, isUnaffectedBySeed, MEASURE_NAMES } from '../../src/commands/sim/sweep/measures.js';
-import type { SweepResult } from '../../src/commands/sim/sweep/points.js';
+import {
+  bySeed,
+  csvOf,
+  estimate,
+  isUnaffectedBySeed,
+  MEASURE_NAMES,
+  type MeasuredRun,
+  measuredRun,
+} from '../../src/commands/sim/sweep/measures.js';
 import { sweepChart } from '../../src/commands/sim/sweep/sweep-chart.js';
 import { runScenario } from '../../src/sim/scenario/run-scenario.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 
 /** The run of `point`, whose goodput is its only number. */
-function runOf(point: Readonly<Record<string, unknown>>, goodputBps: number): SweepResult {
-  const completions = { count: 0, unfinished: 0, p50Ns: null, p90Ns: null, p99Ns: null };
-  const summary = { goodputBps, theoreticalEfficiency: null, completions, smallCompletions: completions };
-  return { point, result: { summary, traceHash: '', assertions: [] } as unknown as SweepResult['result'] };
+function runOf(point: Readonly<Record<string, unknown>>, goodputBps: number): MeasuredRun {
+  return { point, measures: { goodputBps, completionP50Ns: null } };
 }
 
 describe('estimates over seeds', () => {
@@ -82,7 +87,9 @@ describe('jitter', () => {
   it('makes every seed another run; without it seeds change no number here', async () => {
     const group = async (fields: object) => {
       const runs = await Promise.all(
-        [1, 2].map(async (seed) => ({ point: { seed }, result: await runScenario(scenario({ seed, ...fields })) })),
+        [1, 2].map(async (seed) =>
+          measuredRun({ point: { seed }, result: await runScenario(scenario({ seed, ...fields })) }),
+        ),
       );
       return isUnaffectedBySeed(bySeed(runs)[0]);
     };

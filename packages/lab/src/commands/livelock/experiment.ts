@@ -39,6 +39,8 @@ export interface LivelockMeasurement {
   readonly scheme: RecoveryName;
   /** Fault rules of the switch; `none` without rules. */
   readonly lossRule: string;
+  /** Seed of random fault rules. */
+  readonly seed: number;
   /** Size of a message. */
   readonly messageBytes: number;
   /** Path MTU in bytes. */
@@ -149,7 +151,7 @@ export class LivelockRig implements AsyncDisposable {
     settings: LivelockSettings,
     transfer: { messagesCompleted: number; seconds: number; failure: string | null },
   ): Promise<LivelockMeasurement> {
-    const { op, scheme, lossRule, messageBytes, mtu, windowPackets } = settings;
+    const { op, scheme, lossRule, seed, messageBytes, mtu, windowPackets } = settings;
     const { messagesCompleted, seconds, failure } = transfer;
     const [{ counters }, { counters: countersOfB }, switchCounters] = await Promise.all([
       this.#a.call('status', {}),
@@ -168,6 +170,7 @@ export class LivelockRig implements AsyncDisposable {
       op,
       scheme,
       lossRule: lossRule ?? 'none',
+      seed,
       messageBytes,
       mtu,
       seconds,

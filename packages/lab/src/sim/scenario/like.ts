@@ -4,8 +4,9 @@
  */
 
 import { RoceError } from 'rocev2/internal/core';
-import { hostRateBps } from '../topology.js';
+import { hostRateBps, type Topology } from '../topology.js';
 import { parseScenario, type ScenarioFile } from './schema.js';
+import { UnloadedTimes } from './slowdown.js';
 import { topologyOf } from './topology-of.js';
 
 /** Whose settings a scenario takes. */
@@ -40,7 +41,7 @@ export function like(file: unknown, original: Original): ScenarioFile {
   const scenario = parseScenario(file);
   const topology = topologyOf(scenario.topology);
   const written = file as ScenarioFile;
-  const settings = settingsOf(original, hostRateBps(topology));
+  const settings = settingsOf(original, topology, scenario.nic.mtu);
   const names = new Set<string>();
   const converted = (cc: unknown): unknown => {
     const name = nameOf(cc);
@@ -92,10 +93,11 @@ function nameOf(cc: unknown): string {
   return typeof cc === 'string' ? cc : (cc as { readonly name: string }).name;
 }
 
-function settingsOf(original: Original, rateBps: number): Settings {
+function settingsOf(original: Original, topology: Topology, mtu: number): Settings {
+  const rateBps = hostRateBps(topology);
   switch (original) {
     case 'hpcc-ns3':
-      return hpccNs3(rateBps);
+      return hpccNs3(rateBps, () => longestRoundTripNs(topology, mtu));
     case 'ns3-rdma':
       return ns3Rdma(rateBps);
     case 'mlx5':
@@ -107,12 +109,35 @@ function settingsOf(original: Original, rateBps: number): Settings {
   }
 }
 
-function hpccNs3(rateBps: number): Settings {
+/** Of a full packet and its acknowledgement between any two hosts, without queues. */
+function longestRoundTripNs(topology: Topology, mtu: number): number {
+  const unloaded = new UnloadedTimes(topology, mtu);
+  let longestNs = 0;
+  for (const [i, from] of topology.hosts.entries()) {
+    for (const to of topology.hosts.slice(i + 1)) longestNs = Math.max(longestNs, unloaded.ns(from, to, mtu));
+  }
+  return longestNs;
+}
+
+function hpccNs3(rateBps: number, baseRttNs: () => number): Settings {
   // run.py writes 1000 Mb/s, which ten flows at 10 Gb/s cannot keep; this is the default of the simulator.
   const bounds = { linkRateBps: rateBps, minimumRateBps: 100e6 };
+  const window = () => ({
+    ...bounds,
+    baseRttNs: baseRttNs(),
+    targetUtilization: 0.95,
+    increaseStages: 0,
+    additiveIncreaseBps: 10e6 * (rateBps / 25e9),
+  });
   return {
     controls: {
       none: {},
+      get hpcc() {
+        return window();
+      },
+      get 'hpcc-pint'() {
+        return window();
+      },
       dcqcn: {
         preset: 'hpcc',
         ...bounds,

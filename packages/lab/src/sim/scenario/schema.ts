@@ -100,7 +100,7 @@ const flowCommon = {
 const outstanding = z.number().int().min(1).max(POSTED_AHEAD_MAX).exactOptional();
 
 const sizes = z.union([
-  z.enum(['web-search', 'fb-hadoop', 'ali-storage']),
+  z.enum(['web-search', 'pfabric-web-search', 'fb-hadoop', 'ali-storage']),
   z
     .array(z.tuple([size, z.number().min(0).max(100)]))
     .min(2)

@@ -29,6 +29,21 @@ describe('the settings of an original', () => {
     expect(at100.switch.ecn).toMatchObject({ kminBytes: 400e3, kmaxBytes: 1600e3 });
   });
 
+  test("HPCC has every step multiplicative, its step by the rate, and the longest idle round trip, as HPCC's simulator", () => {
+    const topology = { kind: 'dumbbell', hosts: 4, rate: '25Gbps', delay: '1us' } as const;
+    for (const cc of ['hpcc', 'hpcc-pint'] as const) {
+      const control = settings('hpcc-ns3', { topology, nic: { cc } }).nic.cc as { baseRttNs: number };
+      expect(control).toMatchObject({
+        name: cc,
+        increaseStages: 0,
+        targetUtilization: 0.95,
+        additiveIncreaseBps: 10e6,
+      });
+      // Three cables of 1 us each way, and a packet and an acknowledgement of 1,192 bytes together on each.
+      expect(control.baseRttNs).toBeCloseTo(6000 + (3 * 1192 * 8) / 25, 6);
+    }
+  });
+
   test('a faster link between switches has its own marking', () => {
     const topology = { kind: 'dumbbell', hosts: 4, rate: '25Gbps', middleRate: '100Gbps' } as const;
     const { ecn, portConfig } = settings('hpcc-ns3', { topology }).switch;

@@ -41,26 +41,39 @@ export type SweepMeasureName = keyof typeof MEASURES;
 
 export const MEASURE_NAMES = Object.keys(MEASURES) as readonly SweepMeasureName[];
 
-export function measure(name: SweepMeasureName, result: ScenarioResult): number | null {
-  return MEASURES[name](result);
+/** The numbers of a run, by column; those that it lacks are null or left out. */
+export type RunMeasures = Readonly<Partial<Record<SweepMeasureName, number | null>>>;
+
+/** A run of the simulator or of processes. */
+export interface MeasuredRun {
+  /** The value of each axis, by its path. */
+  readonly point: SweepPoint;
+  readonly measures: RunMeasures;
+  /** Of a simulated run. */
+  readonly traceHash?: string;
+}
+
+export function measuredRun({ point, result }: SweepResult): MeasuredRun {
+  const measures = Object.fromEntries(MEASURE_NAMES.map((name) => [name, MEASURES[name](result)]));
+  return { point, measures, traceHash: result.traceHash };
 }
 
 /** The runs of one point that differ in their seeds alone. */
 export interface SeedGroup {
   /** The value of each other axis, by its path. */
   readonly point: SweepPoint;
-  readonly results: readonly ScenarioResult[];
+  readonly runs: readonly RunMeasures[];
 }
 
 /** In the order of the sweep. */
-export function bySeed(runs: readonly SweepResult[]): SeedGroup[] {
-  const groups = new Map<string, { point: SweepPoint; results: ScenarioResult[] }>();
-  for (const { point, result } of runs) {
+export function bySeed(runs: readonly MeasuredRun[]): SeedGroup[] {
+  const groups = new Map<string, { point: SweepPoint; runs: RunMeasures[] }>();
+  for (const { point, measures } of runs) {
     const { seed: _, ...rest } = point;
     const key = JSON.stringify(rest);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { point: rest, results: [result] });
-    else group.results.push(result);
+    if (group === undefined) groups.set(key, { point: rest, runs: [measures] });
+    else group.runs.push(measures);
   }
   return [...groups.values()];
 }
@@ -69,12 +82,9 @@ export function bySeed(runs: readonly SweepResult[]): SeedGroup[] {
  * True if the runs of several seeds have the same numbers, so that they say nothing about others. Their trace hashes
  * differ even then, because keys and queue pair numbers are random.
  */
-export function isUnaffectedBySeed({ results }: SeedGroup): boolean {
-  const [first, ...others] = results;
-  return (
-    others.length > 0 &&
-    others.every((other) => MEASURE_NAMES.every((name) => measure(name, other) === measure(name, first)))
-  );
+export function isUnaffectedBySeed({ runs }: SeedGroup): boolean {
+  const [first, ...others] = runs;
+  return others.length > 0 && others.every((other) => MEASURE_NAMES.every((name) => other[name] === first[name]));
 }
 
 /** A mean over seeds. */
@@ -92,8 +102,8 @@ const T_QUANTILES = [
 ];
 const NORMAL_QUANTILE = 1.96;
 
-export function estimate(name: SweepMeasureName, { results }: SeedGroup): Estimate {
-  const values = results.map((result) => measure(name, result)).filter((value) => value !== null);
+export function estimate(name: SweepMeasureName, { runs }: SeedGroup): Estimate {
+  const values = runs.map((run) => run[name] ?? null).filter((value) => value !== null);
   const middle = mean(values);
   const freedom = values.length - 1;
   if (freedom < 1) return { mean: middle, errorHalf: 0 };
@@ -105,12 +115,12 @@ export function estimate(name: SweepMeasureName, { results }: SeedGroup): Estima
 }
 
 /** One line for each run: the axes, all measures, and the trace hash. */
-export function csvOf(runs: readonly SweepResult[]): string {
+export function csvOf(runs: readonly MeasuredRun[]): string {
   const axes = Object.keys(runs[0]?.point ?? {});
-  const lines = runs.map(({ point, result }) => [
+  const lines = runs.map(({ point, measures, traceHash = '' }) => [
     ...axes.map((path) => quoted(textOf(point[path]))),
-    ...MEASURE_NAMES.map((name) => String(measure(name, result) ?? '')),
-    result.traceHash,
+    ...MEASURE_NAMES.map((name) => String(measures[name] ?? '')),
+    traceHash,
   ]);
   return `${[[...axes.map(quoted), ...MEASURE_NAMES, 'traceHash'], ...lines].map((line) => line.join(',')).join('\n')}\n`;
 }

@@ -1,6 +1,13 @@
 import { type ChartPanel, CommandFailure, EXIT_USAGE, renderLineChart } from '@rocev2/command';
-import { bySeed, estimate, isUnaffectedBySeed, type SeedGroup, type SweepMeasureName } from './measures.js';
-import { type SweepPoint, type SweepResult, textOf } from './points.js';
+import {
+  bySeed,
+  estimate,
+  isUnaffectedBySeed,
+  type MeasuredRun,
+  type SeedGroup,
+  type SweepMeasureName,
+} from './measures.js';
+import { type SweepPoint, textOf } from './points.js';
 
 /** From this ratio of the largest to the smallest x value on, the axis is logarithmic. */
 const LOG_RATIO = 50;
@@ -12,7 +19,7 @@ const UNITS: Readonly<Record<string, { readonly unit: string; readonly divisor: 
 };
 
 /** Measures over the first axis that is not the seed, a line for each combination of the others. */
-export function sweepChart(title: string, runs: readonly SweepResult[], measures: readonly SweepMeasureName[]): string {
+export function sweepChart(title: string, runs: readonly MeasuredRun[], measures: readonly SweepMeasureName[]): string {
   const groups = bySeed(runs);
   const unaffected = groups.find(isUnaffectedBySeed);
   if (unaffected !== undefined) {
@@ -31,7 +38,7 @@ export function sweepChart(title: string, runs: readonly SweepResult[], measures
   const lines = [...new Set(groups.map(({ point }) => lineOf(point)))];
   const groupAt = (line: string, at: number): SeedGroup => {
     const group = groups.find(({ point }) => lineOf(point) === line && textOf(point[xPath]) === nameOf(at));
-    return group ?? { point: {}, results: [] };
+    return group ?? { point: {}, runs: [] };
   };
   const panels = measures.map((name): ChartPanel => {
     const { unit, divisor } = Object.entries(UNITS).find(([ending]) => name.endsWith(ending))?.[1] ?? {
@@ -50,7 +57,7 @@ export function sweepChart(title: string, runs: readonly SweepResult[], measures
       }),
     };
   });
-  const seeds = Math.max(...groups.map(({ results }) => results.length));
+  const seeds = Math.max(...groups.map(({ runs: ofSeeds }) => ofSeeds.length));
   const unit = isNumeric && unitOf(names[0]) !== '' ? ` (${unitOf(names[0])})` : '';
   return renderLineChart({
     title,

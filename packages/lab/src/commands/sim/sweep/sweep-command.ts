@@ -1,7 +1,6 @@
 import {
   type Column,
   CommandFailure,
-  checkWritable,
   defineDocument,
   EXIT_FAILED,
   EXIT_USAGE,
@@ -22,6 +21,8 @@ import {
   estimate,
   isUnaffectedBySeed,
   MEASURE_NAMES,
+  type MeasuredRun,
+  measuredRun,
   type SweepMeasureName,
 } from './measures.js';
 import { overridesOf, type SweepPoint, type SweepResult, type SweepTask, sweepPoints, textOf } from './points.js';
@@ -29,6 +30,7 @@ import { sweepOnRedis } from './redis-executor.js';
 import { DEFAULT_REDIS, withoutPassword } from './redis-queue.js';
 import { workOnSweeps } from './redis-worker.js';
 import { sweepChart } from './sweep-chart.js';
+import { checkSweepOutputs, type SweepOutputOptions } from './sweep-options.js';
 
 /** The runs of a point with several seeds. */
 interface SweepGroup {
@@ -53,18 +55,14 @@ const JITTER = 'jitter=10us';
 
 const SIM_SWEEP_DOCUMENT = defineDocument<SweepResults>('sim-sweep');
 
-export interface SweepOptions {
+export interface SweepOptions extends SweepOutputOptions {
   readonly set?: readonly string[];
   readonly like?: Original;
   readonly seed?: number;
-  readonly over?: readonly string[];
   readonly jobs: number;
   readonly executor: 'local' | 'redis';
   readonly redis?: string;
   readonly fresh?: true;
-  readonly csv?: string;
-  readonly plot?: string;
-  readonly y?: readonly SweepMeasureName[];
   /** False for --no-assert. */
   readonly assert: boolean;
 }
@@ -76,18 +74,15 @@ export interface WorkerOptions {
 
 export async function sweepCommand(name: string, options: SweepOptions, output: Output): Promise<void> {
   const axes = options.over ?? [];
-  const wrong = axes.find((axis) => !/^[\w.[\]-]+=./.test(axis));
-  if (axes.length === 0 || wrong !== undefined) {
-    throw new CommandFailure(EXIT_USAGE, `--over ${wrong ?? 'is missing'}: write, for example, --over seed=1..8`);
+  if (axes.length === 0) {
+    throw new CommandFailure(EXIT_USAGE, '--over is missing: write, for example, --over seed=1..8');
   }
   const url = redisOf(options, output);
   if (options.executor === 'local' && (options.redis !== undefined || options.fresh)) {
     throw new CommandFailure(EXIT_USAGE, '--redis and --fresh belong to --executor redis');
   }
   const { set = [], seed, like } = options;
-  if (options.y !== undefined && options.plot === undefined)
-    throw new CommandFailure(EXIT_USAGE, '--y belongs to --plot');
-  for (const path of [options.csv, options.plot]) await checkWritable(path);
+  await checkSweepOutputs(options);
   if (options.plot !== undefined && axes.every((axis) => axis.startsWith('seed='))) {
     throw new CommandFailure(EXIT_USAGE, '--plot needs an axis besides the seed, for x');
   }
@@ -131,16 +126,17 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
       ...columns.map(({ value }) => value(result)),
     ]),
   );
+  const measured = results.map(measuredRun);
   if (options.csv !== undefined) {
-    await writeOutputFile(options.csv, csvOf(results));
+    await writeOutputFile(options.csv, csvOf(measured));
     output.note(`wrote ${options.csv}`);
   }
   if (options.plot !== undefined && results.length > 0) {
     const title = results[0]?.result.title || name;
-    await writeOutputFile(options.plot, sweepChart(title, results, options.y ?? measuresOf(results)));
+    await writeOutputFile(options.plot, sweepChart(title, measured, options.y ?? measuresOf(results)));
     output.note(`wrote ${options.plot}`);
   }
-  output.document(SIM_SWEEP_DOCUMENT, { runs: results, groups: groupsOf(results) });
+  output.document(SIM_SWEEP_DOCUMENT, { runs: results, groups: groupsOf(measured) });
   output.throwIfInterrupted('interrupted: some runs are missing');
   if (options.assert && results.some(({ result }) => result.assertions.some(({ ok }) => !ok)))
     throw new CommandFailure(EXIT_FAILED);
@@ -162,10 +158,10 @@ function redisOf({ redis }: { readonly redis?: string }, { io }: Output): string
   return redis ?? (io.env.ROCEV2_REDIS || DEFAULT_REDIS);
 }
 
-function groupsOf(results: readonly SweepResult[]): SweepGroup[] {
-  return bySeed(results).map((group) => ({
+function groupsOf(runs: readonly MeasuredRun[]): SweepGroup[] {
+  return bySeed(runs).map((group) => ({
     point: group.point,
-    runs: group.results.length,
+    runs: group.runs.length,
     estimates: isUnaffectedBySeed(group)
       ? null
       : Object.fromEntries(
