@@ -84,15 +84,32 @@ int connect_nic(struct device *device, uint64_t kind, uint64_t token, struct mes
   return fd;
 }
 
+// The NIC process has ended: nothing can be posted, and polls of empty queues fail.
+void nic_is_gone(struct context *context) { context->is_gone = 1; }
+
+// Lets the NIC process access the memory of this one where Yama restricts that.
+void admit_nic(uint64_t pid) { prctl(PR_SET_PTRACER, pid, 0, 0, 0); }
+
 // Sends a command and waits for its answer, which replaces the arguments. Returns 0 or an errno.
 int command(struct context *context, uint32_t op, uint64_t *args, int count) {
   struct message message = {.op = op};
   memcpy(message.args, args, (size_t)count * 8);
   pthread_mutex_lock(&context->lock);
-  int error = exchange(context->verbs.context.cmd_fd, &message);
+  int broken = exchange_bytes(context->verbs.context.cmd_fd, &message, sizeof message);
   pthread_mutex_unlock(&context->lock);
+  if (broken != 0) {
+    nic_is_gone(context);
+    return broken;
+  }
   memcpy(args, message.args, (size_t)count * 8);
-  return error;
+  return (int)message.op;
+}
+
+// The same for what destroys an object: it has disappeared with the NIC process.
+int destroy_command(struct context *context, uint32_t op, uint32_t handle) {
+  uint64_t args[1] = {handle};
+  int error = context->is_gone ? 0 : command(context, op, args, 1);
+  return context->is_gone ? 0 : error;
 }
 
 int ring_make(struct ring *ring, uint32_t depth, uint32_t stride) {
@@ -128,9 +145,6 @@ void ring_free(struct ring *ring) {
   munmap(ring->header, ring->bytes);
   ring->header = NULL;
 }
-
-// The NIC process has ended. The program is notified of it once, by IBV_EVENT_DEVICE_FATAL.
-void nic_is_gone(struct context *context) { context->is_gone = 1; }
 
 // The NIC looks at its doorbells once more after it has stored ASLEEP, so that no doorbell is missed.
 void doorbell(struct context *context, uint32_t qpn) {
@@ -186,7 +200,6 @@ static void find_devices(void) {
       continue;
     }
     close(fd);
-    prctl(PR_SET_PTRACER, answer.args[5], 0, 0, 0); // Where Yama restricts access to the memory of other processes.
     device->base.node_type = NODE_CA;
     device->base.transport_type = TRANSPORT_IB;
     snprintf(device->base.name, NAME_MAX_BYTES, "rocev2_%d", index);

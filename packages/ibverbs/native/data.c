@@ -107,9 +107,9 @@ int receives_post(struct receives *receives, struct ibv_recv_wr *wr, struct ibv_
 
 int data_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
   struct qp *qp = (struct qp *)base;
-  if (base->srq != NULL || base->state == QPS_RESET) {
+  if (base->srq != NULL || base->state == QPS_RESET || qp->context->is_gone) {
     *bad = wr;
-    return EINVAL;
+    return qp->context->is_gone ? EIO : EINVAL;
   }
   int error = receives_post(&qp->receives, wr, bad);
   // In the error state the NIC looks at receives only when it is asked to.
@@ -118,6 +118,10 @@ int data_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_
 }
 
 int data_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+  if (context_of(srq->context)->is_gone) {
+    *bad = wr;
+    return EIO;
+  }
   return receives_post(&((struct srq *)srq)->receives, wr, bad);
 }
 
@@ -163,7 +167,11 @@ static void put_binding(struct send_element *to, struct ibv_mw *mw, uint32_t rke
   to->message_bytes = (uint32_t)bind->length;
 }
 
-static int may_send(const struct ibv_qp *qp) { return qp->state >= QPS_RTS; }
+// 0, or the errno with which requests are refused.
+static int may_send(const struct qp *qp) {
+  if (qp->context->is_gone) return EIO;
+  return qp->base.state >= QPS_RTS ? 0 : EINVAL;
+}
 
 static int put_request(struct qp *qp, uint32_t index, const struct ibv_send_wr *wr) {
   if (!has_room(qp, index)) return ENOMEM;
@@ -220,11 +228,11 @@ static int put_request(struct qp *qp, uint32_t index, const struct ibv_send_wr *
 
 int data_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
   struct qp *qp = (struct qp *)base;
-  if (!may_send(base)) {
+  int error = may_send(qp);
+  if (error != 0) {
     *bad = wr;
-    return EINVAL;
+    return error;
   }
-  int error = 0;
   pthread_mutex_lock(&qp->lock);
   uint32_t first = qp->sq.header[WORD_PRODUCER], index = first;
   for (; wr != NULL; wr = wr->next, index++) {
@@ -357,7 +365,7 @@ static void ex_start(struct ibv_qp_ex *ex) {
   struct qp *qp = own(ex);
   pthread_mutex_lock(&qp->lock);
   qp->first = qp->building = qp->sq.header[WORD_PRODUCER];
-  qp->error = may_send(&qp->base) ? 0 : EINVAL;
+  qp->error = may_send(qp);
 }
 
 static struct send_element *ex_begin(struct ibv_qp_ex *ex, int opcode) {

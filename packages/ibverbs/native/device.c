@@ -226,6 +226,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device) {
   if (error == 0 && (base->cmd_fd = connect_nic(context->device, KIND_CONTEXT, 0, &answer)) < 0) error = errno;
   if (error == 0) {
     context->token = answer.args[0];
+    admit_nic(answer.args[5]);
     if ((context->wake_fd = connect_nic(context->device, KIND_WAKE, context->token, NULL)) < 0) error = errno;
     else if ((base->async_fd = connect_nic(context->device, KIND_EVENTS, context->token, NULL)) < 0) error = errno;
   }
@@ -254,11 +255,11 @@ EXPORT int ibv_get_async_event(struct ibv_context *base, struct ibv_async_event 
     ssize_t n = read(base->async_fd, &notice, sizeof notice);
     if (n < 0) return -1;
     if (n != sizeof notice) {
-      if (context->is_gone == 2) {
+      nic_is_gone(context);
+      if (atomic_exchange(&context->fatal_reported, 1)) {
         errno = ENODEV;
         return -1;
       }
-      context->is_gone = 2;
       *event = (struct ibv_async_event){{.port_num = 1}, EVENT_DEVICE_FATAL};
       return 0;
     }

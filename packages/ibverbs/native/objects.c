@@ -60,9 +60,8 @@ int object_dealloc_td(struct ibv_td *td) {
 EXPORT int ibv_dealloc_pd(struct ibv_pd *base) {
   struct pd *pd = (struct pd *)base;
   struct context *context = context_of(base->context);
-  uint64_t args[1] = {base->handle};
   if (pd->domains != 0) return EBUSY;
-  int error = pd->parent == NULL ? command(context, OP_DEALLOC_PD, args, 1) : 0;
+  int error = pd->parent == NULL ? destroy_command(context, OP_DEALLOC_PD, base->handle) : 0;
   if (error != 0) return error;
   if (pd->parent != NULL) {
     pthread_mutex_lock(&context->lock);
@@ -144,8 +143,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void 
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr) {
-  uint64_t args[1] = {mr->handle};
-  int error = command(context_of(mr->context), OP_DEREG_MR, args, 1);
+  int error = destroy_command(context_of(mr->context), OP_DEREG_MR, mr->handle);
   if (error == 0) free(mr);
   return error;
 }
@@ -163,8 +161,7 @@ struct ibv_mw *object_alloc_mw(struct ibv_pd *pd, int type) {
 }
 
 int object_dealloc_mw(struct ibv_mw *mw) {
-  uint64_t args[1] = {mw->handle};
-  int error = command(context_of(mw->context), OP_DEALLOC_MW, args, 1);
+  int error = destroy_command(context_of(mw->context), OP_DEALLOC_MW, mw->handle);
   if (error == 0) free(mw);
   return error;
 }
@@ -243,8 +240,7 @@ struct ibv_cq_ex *object_create_cq_ex(struct ibv_context *context, struct ibv_cq
 EXPORT int ibv_destroy_cq(struct ibv_cq *base) {
   struct cq *cq = (struct cq *)base;
   struct context *context = context_of(base->context);
-  uint64_t args[1] = {base->handle};
-  int error = command(context, OP_DESTROY_CQ, args, 1);
+  int error = destroy_command(context, OP_DESTROY_CQ, base->handle);
   if (error != 0) return error;
   pthread_mutex_lock(&context->lock);
   struct cq **link = &context->cqs;
@@ -270,7 +266,10 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
     uint64_t cookie;
     ssize_t n = read(channel->fd, &cookie, sizeof cookie);
     if (n != sizeof cookie) {
-      if (n >= 0) errno = ENODEV; // The NIC process has ended.
+      if (n >= 0) {
+        nic_is_gone(context);
+        errno = ENODEV;
+      }
       return -1;
     }
     pthread_mutex_lock(&context->lock);
@@ -353,8 +352,7 @@ EXPORT int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr) {
 EXPORT int ibv_destroy_srq(struct ibv_srq *base) {
   struct srq *srq = (struct srq *)base;
   struct context *context = context_of(base->context);
-  uint64_t args[1] = {base->handle};
-  int error = command(context, OP_DESTROY_SRQ, args, 1);
+  int error = destroy_command(context, OP_DESTROY_SRQ, base->handle);
   if (error != 0) return error;
   pthread_mutex_lock(&context->lock);
   struct srq **link = &context->srqs;
@@ -434,8 +432,7 @@ static struct qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init) {
   }
   if (error == 0) {
     error = remember_qp(context, qp);
-    uint64_t args[1] = {qp->base.handle};
-    if (error != 0) command(context, OP_DESTROY_QP, args, 1);
+    if (error != 0) destroy_command(context, OP_DESTROY_QP, qp->base.handle);
   }
   if (error != 0) {
     free_qp(qp);
@@ -567,8 +564,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *base) {
   struct qp *qp = (struct qp *)base;
-  uint64_t args[1] = {base->handle};
-  int error = command(qp->context, OP_DESTROY_QP, args, 1);
+  int error = destroy_command(qp->context, OP_DESTROY_QP, base->handle);
   if (error != 0) return error;
   forget_completions(qp);
   forget_qp(qp->context, base->qp_num);
@@ -622,8 +618,7 @@ EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc
 }
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *ah) {
-  uint64_t args[1] = {ah->handle};
-  int error = command(context_of(ah->context), OP_DESTROY_AH, args, 1);
+  int error = destroy_command(context_of(ah->context), OP_DESTROY_AH, ah->handle);
   if (error == 0) free(ah);
   return error;
 }

@@ -71,7 +71,7 @@ struct context {
   struct cq *cqs;
   struct srq *srqs;
   struct qp_entry *qps;
-  atomic_int is_gone;
+  atomic_int is_gone, fatal_reported;
   // Of all threads: polls that found nothing since one that did, and the signals that were known then.
   atomic_uint empty_polls, seen_signals, timeouts;
 };
@@ -151,6 +151,8 @@ void ring_forget_name(struct ring *ring);
 void ring_free(struct ring *ring);
 void doorbell(struct context *context, uint32_t qpn);
 void nic_is_gone(struct context *context);
+void admit_nic(uint64_t pid);
+int destroy_command(struct context *context, uint32_t op, uint32_t handle);
 void wait_for_signal(struct context *context, uint32_t seen);
 uint32_t power_of_two(uint32_t number);
 void mutex_init(pthread_mutex_t *mutex);
