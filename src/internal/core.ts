@@ -16,6 +16,7 @@ export { completeParameters } from '../core/parameters.js';
 export { Permits } from '../core/permits.js';
 export { PromiseMutex } from '../core/promise-mutex.js';
 export { type RandomSource, randomInt, randomUnit, SeededRandom } from '../core/random.js';
+export { RefusedPeers } from '../core/refused-peers.js';
 export { bigFromU64, highOfBig, lowOfBig, U32 } from '../core/u64.js';
 export {
   formatBytes,

@@ -8,7 +8,15 @@ import {
   listen,
   serveEach,
 } from 'rocev2/internal/cm';
-import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames, RoceError } from 'rocev2/internal/core';
+import {
+  checkKind,
+  checkOneOf,
+  checkOptions,
+  checkWhole,
+  type OptionNames,
+  RefusedPeers,
+  RoceError,
+} from 'rocev2/internal/core';
 import { wallMs } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { KvClient } from './client.js';
@@ -45,6 +53,8 @@ export interface ServeKvOptions<V> extends StoreSizes {
   readonly eviction?: Eviction | undefined;
   /** Readers at a time, also from one address, 1 to 65,536. Default 1024. */
   readonly readersMax?: number | undefined;
+  /** Called with a line for the log: the first reader that was refused. Further ones are only counted. */
+  readonly onNotice?: ((notice: string) => void) | undefined;
   /** Where values outlive their owner. Default: nowhere. */
   readonly snapshot?: SnapshotOptions | undefined;
 }
@@ -83,6 +93,7 @@ const SERVE_OPTIONS: OptionNames<ServeKvOptions<unknown>> = {
   codec: true,
   eviction: true,
   readersMax: true,
+  onNotice: true,
   snapshot: true,
   bytes: true,
   entries: true,
@@ -121,6 +132,12 @@ export class KvServer<V> extends KvOwner<V> {
   /** TCP port that readers connect to. */
   get port(): number {
     return this.#listener.port;
+  }
+
+  /** Readers that were refused or did not connect in time. */
+  get refusedReaders(): number {
+    const { established: _, ...refused } = this.#listener.counters();
+    return Object.values(refused).reduce((sum, count) => sum + count, 0);
   }
 
   /**
@@ -169,10 +186,11 @@ interface ServerParts {
  */
 export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promise<KvServer<V>> {
   checkOptions('serveKv', options, SERVE_OPTIONS);
-  const { device, port, host, codec, eviction = 'lru', readersMax = READERS, snapshot, ...sizes } = options;
+  const { device, port, host, codec, eviction = 'lru', readersMax = READERS, snapshot, onNotice, ...sizes } = options;
   checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   checkWhole('readersMax', readersMax, 1, READERS_MAX);
   checkOneOf('eviction', eviction, ['lru', 'none']);
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
   const values = codecOf(codec);
   const file = snapshot === undefined ? undefined : snapshotFile(snapshot);
   const last = await file?.load();
@@ -196,7 +214,13 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
     if (last !== undefined) await restore(store, last, { clock, wallMs });
     const everyMs = snapshot?.everyMs ?? SNAPSHOT_EVERY_MS;
     const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs });
-    return new KvServer(store, values, { listener: await listen(device, listenOptions), device, snapshots, file });
+    const refusedPeers = new RefusedPeers('a reader', onNotice);
+    const listener = await listen(device, listenOptions);
+    // Without a listener of this event, the first local failure is a warning of the process.
+    if (onNotice !== undefined) {
+      listener.events.on('REFUSED', ({ peer, error }) => refusedPeers.add(peer, error.message));
+    }
+    return new KvServer(store, values, { listener, device, snapshots, file });
   } catch (error) {
     await file?.close();
     throw error;

@@ -47,6 +47,7 @@ beforeAll(async () => {
           codec: 'bytes',
           eviction: 'lru',
           readersMax: 4,
+          onNotice: () => {},
           snapshot: { file: join(folder, 'snapshot'), everyMs: 1000 },
           ...sizes,
         },

@@ -1,9 +1,10 @@
 /** Readers whose owner goes and comes back, on sockets. */
 
 import { describe, expect, it } from 'vitest';
-import { listen } from '../../../src/index.js';
+import { connect, listen } from '../../../src/index.js';
 import { isBuilt, rocev2Starter } from '../../../test/e2e/executable.js';
 import { devicesAt } from '../../../test/support/devices.js';
+import { eventually } from '../../../test/support/eventually.js';
 import { freePort } from '../../../test/support/free-port.js';
 import { defineService, serveRpc } from '../../rpc/src/index.js';
 import { type OpenKvOptions, openKv, serveKv } from '../src/index.js';
@@ -127,5 +128,19 @@ describe.runIf(isBuilt)('the process of an owner', () => {
     await reader.set('k', 'w');
     expect(await reader.get('k')).toBe('w');
     expect(reader.counters().reconnects).toBeGreaterThan(0);
+  });
+});
+
+describe('refused readers', () => {
+  it('are reported once, and counted', async () => {
+    const notices: string[] = [];
+    const onNotice = (notice: string) => void notices.push(notice);
+    const owner = await serveKv({ device: await device(), port: 0, host: ADDRESS, ...SIZES, onNotice });
+    const reader = await openKv({ device: await device(), host: ADDRESS, port: owner.port });
+    const other = { host: ADDRESS, port: owner.port, recovery: 'selective-repeat' } as const;
+    for (let i = 0; i < 3; i++) await expect(connect(await device(), other)).rejects.toThrow(/recovery/);
+    await eventually(() => owner.refusedReaders === 3);
+    expect(notices).toEqual([expect.stringMatching(/^a reader at 127\.0\.4\.4:\d+ was refused: .*only counted\)$/)]);
+    expect(await reader.get('k')).toBeUndefined();
   });
 });

@@ -1,6 +1,12 @@
 /** Connections are handed to it, and time is passed in. */
 
-import { type Clock, ConnectionLimiter, type ConnectionLimits, RoceError } from 'rocev2/internal/core';
+import {
+  type Clock,
+  ConnectionLimiter,
+  type ConnectionLimits,
+  type RefusedPeers,
+  RoceError,
+} from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
 import { AnaPort, type AnaState } from './ana.js';
 import { ANA_CHANGED, DISCOVERY_CHANGED } from './async-events.js';
@@ -23,8 +29,7 @@ export interface NvmeTargetInit {
   readonly firmware: string;
   readonly faults?: CommandFaults;
   readonly randomBytes: (count: number) => Buffer;
-  /** Called for the first host that was refused; further ones are only counted. */
-  readonly onRefused?: (remote: string, why: string) => void;
+  readonly refusedPeers: RefusedPeers;
 }
 
 /** Of hosts that are connected, and have authenticated where they must. */
@@ -150,9 +155,10 @@ export class NvmeTarget {
     await Promise.all(this.#closing);
   }
 
-  /** A host at `remote` was refused, at whatever step. Any host can cause this at any rate, so one is reported. */
+  /** A host at `remote` was refused, at whatever step. */
   refuseHost(remote: string, why: string): void {
-    if (++this.counters.refusedHosts === 1) this.#init.onRefused?.(remote, why);
+    this.#init.refusedPeers.add(remote, why);
+    this.counters.refusedHosts = this.#init.refusedPeers.count;
   }
 
   #countingRefusals<T>({ connection: { remote } }: TargetQueue, work: () => T): T {

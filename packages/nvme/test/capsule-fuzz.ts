@@ -2,6 +2,7 @@
 
 import { expect } from 'vitest';
 import { type RandomSource, randomInt, SeededRandom } from '../../../src/core/random.js';
+import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { DataBuffer } from '../../../src/storage-rpc/sk/channel.js';
 import { settle } from '../../../test/support/virtual-time.js';
@@ -141,6 +142,7 @@ export async function fuzzCapsules(seed: number, count: number, mistake?: Mistak
   await other.write(0, Buffer.alloc(4096, 0x5a));
   const uuid = Buffer.alloc(16, 1);
   const target = new NvmeTarget({
+    refusedPeers: new RefusedPeers('a host', undefined),
     subsystems: [
       { nqn: NQN, serial: '1', namespaces: [{ nsid: 1, disk: new MemoryDevice(DISK_BYTES), uuid }] },
       { nqn: OTHER_NQN, serial: '2', namespaces: [{ nsid: 1, disk: other, uuid }] },

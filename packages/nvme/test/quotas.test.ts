@@ -111,14 +111,14 @@ describe('refused hosts', () => {
     ['beyond the quota', {}, /0x181/],
   ])('%s are reported once, and counted', async (_, options, why) => {
     const notices: string[] = [];
-    const onRefused = (remote: string, why: string) => void notices.push(`${remote}: ${why}`);
-    const world = new TcpWorld({ ...options, onRefused });
+    const onNotice = (notice: string) => void notices.push(notice);
+    const world = new TcpWorld({ ...options, onNotice });
     if (!('hosts' in options)) {
       for (let i = 0; i < PER_ADDRESS; i++) await RawQueue.admin(world, {}, undefined, ATTACKER);
       expect(notices).toEqual([]);
     }
     expect(await connectMany(world, 3, ATTACKER)).not.toContain(0);
-    expect(notices).toEqual([expect.stringMatching(`^${ATTACKER}: `)]);
+    expect(notices).toEqual([expect.stringMatching(`^a host at ${ATTACKER} was refused: `)]);
     expect(notices[0]).toMatch(why);
     expect(world.target.counters.refusedHosts).toBe(3);
   });

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../../src/core/clock.js';
 import { Permits } from '../../../src/core/permits.js';
+import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
@@ -34,6 +35,7 @@ export class RdmaWorld {
     this.clock = virtualClock(pair.events);
     this.pool = new BufferPool({ allocate: (bytes) => pair.b.pd.regMr(bytes, 1), clock: this.clock });
     this.target = new NvmeTarget({
+      refusedPeers: new RefusedPeers('a host', undefined),
       subsystems: [{ nqn: NQN, serial: '1', namespaces: [{ nsid: 1, disk, uuid: Buffer.alloc(16, 9) }] }],
       clock: this.clock,
       firmware: '0.1.0',

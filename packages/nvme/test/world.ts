@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../../src/core/clock.js';
 import { SeededRandom } from '../../../src/core/random.js';
+import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { BufferPool, type Slab } from '../../../src/storage-rpc/pool/buffer-pool.js';
@@ -38,7 +39,7 @@ export interface WorldOptions {
   reservationStore?: ReservationStore;
   faults?: string;
   secrets?: ReadonlyMap<string, HostSecrets>;
-  onRefused?: (remote: string, why: string) => void;
+  onNotice?: (notice: string) => void;
 }
 
 export class TcpWorld {
@@ -59,7 +60,7 @@ export class TcpWorld {
       reservationStore,
       faults,
       secrets,
-      onRefused,
+      onNotice,
     } = options;
     this.disk = disk;
     this.pool = new BufferPool<Slab>({
@@ -70,7 +71,7 @@ export class TcpWorld {
     });
     const uuid = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
     this.target = new NvmeTarget({
-      ...(onRefused !== undefined && { onRefused }),
+      refusedPeers: new RefusedPeers('a host', onNotice),
       subsystems: [
         {
           nqn: NQN,

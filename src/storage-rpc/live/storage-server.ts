@@ -13,6 +13,7 @@ import { ConnectionLimiter } from '../../core/connection-limiter.js';
 import { RoceError } from '../../core/errors.js';
 import { FairQueue } from '../../core/fair-queue.js';
 import { Permits } from '../../core/permits.js';
+import { RefusedPeers } from '../../core/refused-peers.js';
 import { offerCrc32c } from '../../driver/crc32/crc32c-choice.js';
 import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
 import { Access } from '../../verbs/access.js';
@@ -81,7 +82,7 @@ export class StorageServer implements AsyncDisposable {
   readonly #listener: Server;
   readonly #rdma: RdmaService | undefined;
   readonly #security: ChannelSecurity | undefined;
-  #untrusted = 0;
+  readonly #refusedPeers: RefusedPeers;
   readonly #memory: FairQueue;
   readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
@@ -102,6 +103,7 @@ export class StorageServer implements AsyncDisposable {
     this.#listener = listener;
     this.#rdma = rdma;
     const { disks = [], namedDisks = [], inlineWriteBytesMax, onNotice, limit, leaseNs } = options;
+    this.#refusedPeers = new RefusedPeers('a client', onNotice);
     const { memoryBytesMax = MEMORY_BYTES_MAX } = options;
     this.#memory = new FairQueue({
       clock: SYSTEM_CLOCK,
@@ -159,7 +161,7 @@ export class StorageServer implements AsyncDisposable {
    * Connections of peers that did not authenticate as an allowed identity, or came without TLS where it is required.
    */
   get untrusted(): number {
-    return this.#untrusted;
+    return this.#refusedPeers.count;
   }
 
   /** Counters of all sessions. */
@@ -293,15 +295,8 @@ export class StorageServer implements AsyncDisposable {
         peer.channel = new TcpServerChannel(stream, { memory: this.#memory, clock: SYSTEM_CLOCK });
         this.#server.accept(peer.channel);
       },
-      onUntrusted: (error) => this.#onUntrusted(socket, error),
+      onUntrusted: (error) => this.#refusedPeers.add(String(peerAddress(socket)), error.message),
     });
-  }
-
-  /** The first one is reported, and all are counted: any host can cause them, at any rate. */
-  #onUntrusted(socket: Socket, error: RoceError): void {
-    if (++this.#untrusted > 1) return;
-    const peer = peerAddress(socket);
-    this.#options.onNotice?.(`a client at ${peer} was refused: ${error.message} (further ones are only counted)`);
   }
 
   #isServed({ channel }: TcpPeer): boolean {

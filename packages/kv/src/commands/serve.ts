@@ -37,6 +37,8 @@ export interface KvServeResult extends KvCounters {
   readonly port: number;
   /** Entries at the end. */
   readonly size: number;
+  /** Readers that were refused or did not connect in time. */
+  readonly refusedReaders: number;
   /** Time until Ctrl-C. */
   readonly seconds: number;
 }
@@ -53,8 +55,9 @@ export async function runKvServe(options: KvServeOptions, output: Output): Promi
     ...nicOf(options),
     ...(await secureOf(options)),
   });
+  const onNotice = (notice: string) => output.note(notice);
   const sizes = { bytes: memory, entries, valueBytesMax: valueMax };
-  await using store = await serveKv({ device, port, ...sizes, eviction, ...snapshot });
+  await using store = await serveKv({ device, port, ...sizes, eviction, ...snapshot, onNotice });
   output.note(`RDMA by ${device.portDescription}`);
   output.note(`${formatBytes(memory)} for values of up to ${formatBytes(valueMax)}, ${entries} entries`);
   if (file !== undefined) output.note(`${store.size} entries from the snapshot ${file}`);
@@ -64,8 +67,10 @@ export async function runKvServe(options: KvServeOptions, output: Output): Promi
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const counters = store.counters();
+  const { refusedReaders } = store;
   output.line(
     `${store.size} entries; ${counters.sets} sets, ${counters.deletes} deletes, ${counters.evictions} evictions`,
   );
-  output.document(KV_SERVE_DOCUMENT, { port: store.port, size: store.size, seconds, ...counters });
+  if (refusedReaders > 0) output.line(`${refusedReaders} refused readers`);
+  output.document(KV_SERVE_DOCUMENT, { port: store.port, size: store.size, refusedReaders, seconds, ...counters });
 }

@@ -10,6 +10,7 @@ import {
   checkWhole,
   type OptionNames,
   Permits,
+  RefusedPeers,
   RoceError,
   SeededRandom,
 } from 'rocev2/internal/core';
@@ -142,7 +143,7 @@ export class NvmeTargetServer implements AsyncDisposable {
       clock: SYSTEM_CLOCK,
       firmware,
       randomBytes,
-      onRefused: (remote, why) => onNotice?.(`a host at ${remote} was refused: ${why} (further ones are only counted)`),
+      refusedPeers: new RefusedPeers('a host', onNotice),
       ...(this.#faults !== undefined && { faults: this.#faults }),
     });
     this.#pool = new BufferPool<Slab>({

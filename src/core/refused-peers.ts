@@ -1,0 +1,21 @@
+/** Peers that a server refused. Any host can cause refusals at any rate: the first is reported, and all are counted. */
+export class RefusedPeers {
+  #count = 0;
+  readonly #kind: string;
+  readonly #onNotice: ((notice: string) => void) | undefined;
+
+  /** `kind`: what the server calls a peer, such as `a client`. */
+  constructor(kind: string, onNotice: ((notice: string) => void) | undefined) {
+    this.#kind = kind;
+    this.#onNotice = onNotice;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(peer: string, why: string): void {
+    if (++this.#count > 1) return;
+    this.#onNotice?.(`${this.#kind} at ${peer} was refused: ${why} (further ones are only counted)`);
+  }
+}
