@@ -11,7 +11,7 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
   const records = extents.map(({ value }) => value);
   const known = new Map(extents.map(({ extent, value }) => [extent, value]));
   const owners = new Map((await parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
-  const refused = new Map((await schema.nodes()).map(({ node, value }) => [node, value.refused]));
+  const noted = new Map((await schema.nodes()).map(({ node, value }) => [node, value]));
   const codes = new Set([parts.code, ...records.map(({ coded }) => coded?.code)]);
   codes.delete(undefined);
   const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
@@ -36,7 +36,8 @@ export async function statusOf(manager: ManagerState, cluster: string): Promise<
         ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
         ...(report?.journal !== undefined && { journal: report.journal }),
         ...unverifiedOf(report?.replicas ?? []),
-        ...(refused.get(node) !== undefined && { refused: refused.get(node)! }),
+        ...(noted.get(node)?.refused !== undefined && { refused: noted.get(node)!.refused! }),
+        ...(noted.get(node)?.copy !== undefined && { copy: noted.get(node)!.copy! }),
       })),
     streams: (await schema.streams()).map(({ stream, value }) => {
       const owner = owners.get(`owner/${stream}`);

@@ -22,6 +22,8 @@ export interface NodeParts {
   readonly random: RandomSource;
   readonly address: string;
   readonly domain: string;
+  /** Where the folder is, `HOST:PATH`. */
+  readonly folder: string;
   /** The operator says that the folder may be an older copy. */
   readonly trustsFolder?: boolean;
   readonly timing: NodeTiming;
@@ -150,9 +152,10 @@ export class ExtentNode {
   }
 
   async #join(): Promise<void> {
-    const { store, manager, address, domain, timing, trustsFolder = false } = this.#parts;
+    const { store, manager, address, domain, folder, timing, trustsFolder = false } = this.#parts;
     const { cluster } = store.identity;
-    const own = { ...this.#own(), cluster, address, domain, ...(trustsFolder && { trustFolder: true }) };
+    const place = { address, domain, folder };
+    const own = { ...this.#own(), cluster, ...place, ...(trustsFolder && { trustFolder: true }) };
     const { version, mark } = await manager.call('join', own, timing.callMs);
     await store.noteVersion(version);
     await this.#mark(mark);

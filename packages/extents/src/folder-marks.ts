@@ -5,6 +5,7 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
+import type { LiveNodes } from './live-nodes.js';
 import type { MetadataSchema, NodeRecord } from './metadata-schema.js';
 
 /** What a folder says of itself. */
@@ -25,19 +26,55 @@ export function checkFolder(known: NodeRecord, { lives, mark, before }: FolderMa
 
 interface RefusingManager {
   readonly counters: { refusedDisks: number };
+  readonly live: LiveNodes;
   readonly schema: MetadataSchema;
 }
 
-export async function refuseFolder(manager: RefusingManager, node: number, why: string): Promise<RpcError> {
-  const refused = `the folder of node ${node} is an older copy: ${why}; start the node with the latest folder; if that is lost, empty it, and the cluster fills it again (if no other replicas are left: 'extents node --trust-folder' uses it as it is)`;
-  await noteRefusal(manager, node, refused);
+/** A folder that a node was started with, `HOST:PATH`; missing with nodes of earlier versions. */
+interface StartedFolder {
+  readonly node: number;
+  readonly folder?: string;
+}
+
+/** While a node reports, no copy of its folder takes its place. */
+export async function checkRunning(manager: RefusingManager, started: StartedFolder, known: NodeRecord): Promise<void> {
+  const { node, folder } = started;
+  if (!isElsewhere(started, known) || !manager.live.isHeard(node)) return;
+  const reason = `node ${node} runs with the folder ${known.folder}, so ${folder} is a copy of it; do not start it (to move a node, end it first, and wait until 'extents status' lists it as down)`;
+  await noteRefusal(manager, started, reason);
+  throw new RpcError('CONFLICT', reason);
+}
+
+function isElsewhere({ folder }: StartedFolder, known: NodeRecord): boolean {
+  return folder !== undefined && known.folder !== undefined && folder !== known.folder;
+}
+
+export async function refuseFolder(manager: RefusingManager, started: StartedFolder, why: string): Promise<RpcError> {
+  const refused = `the folder of node ${started.node} is an older copy: ${why}; start the node with the latest folder; if that is lost, empty it, and the cluster fills it again (if no other replicas are left: 'extents node --trust-folder' uses it as it is)`;
+  await noteRefusal(manager, started, refused);
   return new RpcError('CONFLICT', refused);
 }
 
-/** Until the node joins or reports with the latest folder and journal, its replicas count as lost. */
-export async function noteRefusal({ counters, schema }: RefusingManager, node: number, refused: string): Promise<void> {
+/**
+ * Until the node joins or reports with the latest folder and journal, its replicas count as lost. A folder in another
+ * place than the one that the node ran with is a copy: the original may be live, or only down, and still counts.
+ */
+export async function noteRefusal(
+  { counters, schema }: RefusingManager,
+  started: StartedFolder,
+  reason: string,
+): Promise<void> {
   counters.refusedDisks++;
+  const { node, folder } = started;
   const known = await schema.node(node);
-  if (known !== undefined && known.value.refused !== refused)
-    await schema.commit([{ key: known.key, version: known.version, value: { ...known.value, refused } }]);
+  if (known === undefined) return;
+  const { key, version, value } = known;
+  const noted: Partial<NodeRecord> = isElsewhere(started, value)
+    ? {
+        copy: `a copy of the folder of node ${node} was refused at ${folder}; its own folder is ${value.folder}: ${reason}`,
+      }
+    : { refused: reason };
+  const changed = { ...value, ...noted };
+  if (changed.copy === value.copy && changed.refused === value.refused) return;
+  await schema.commit([{ key, version, value: changed }]);
 }

@@ -152,16 +152,23 @@ export interface NodeMethods {
 export interface ManagerMethods {
   introduce: [object, NewNode];
   /**
-   * `seen`: the last state of the metadata that a manager has shown the node. `trustFolder`: the operator says that the
-   * folder may be an older copy. Answers the last mark of the folder that has been reported. Throws CONFLICT for a folder
+   * `folder`: where the folder is, `HOST:PATH`. `seen`: the last state of the metadata that a manager has shown the
+   * node. `trustFolder`: the operator says that the folder may be an older copy. Answers the last mark of the folder that has been reported. Throws CONFLICT for a folder
    * that is older than that, or of another cluster, OUTDATED if the metadata does not have that state.
    */
   join: [
-    NodePlace & FolderMarks & { cluster: string; domain: string; seen?: MetadataVersion; trustFolder?: boolean },
+    NodePlace &
+      FolderMarks & {
+        cluster: string;
+        domain: string;
+        folder?: string;
+        seen?: MetadataVersion;
+        trustFolder?: boolean;
+      },
     { version: MetadataVersion; mark?: string },
   ];
   /** The node does not start with the folder or journal that it was given, and says why, and what to do. */
-  refuse: [{ node: number; cluster: string; reason: string }, object];
+  refuse: [{ node: number; cluster: string; folder?: string; reason: string }, object];
   /** Throws CONFLICT if the node has to join first, or if a copy of its folder has joined since. */
   report: [
     FolderMarks & {
@@ -284,6 +291,8 @@ export interface ClusterStatus {
     readonly unverified?: number;
     /** Why its folder or journal was refused, and what to do; missing if neither was. */
     readonly refused?: string;
+    /** Which copy of its folder was started elsewhere and refused; missing if none was. */
+    readonly copy?: string;
   }>;
   /** Streams by name. */
   readonly streams: ReadonlyArray<{

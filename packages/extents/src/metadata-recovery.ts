@@ -25,7 +25,7 @@ export async function recoverMetadata(manager: ManagerState): Promise<RecoveryRe
   await reserveNumbers(manager, found);
   // The marks of folders that it has are older than those of the nodes.
   for (const { key, version, value } of await schema.nodes()) {
-    const { mark: _, refused: __, ...rest } = value;
+    const { mark: _, refused: __, copy: ___, ...rest } = value;
     await schema.commit([{ key, version, value: rest }]);
   }
   await manager.metadataCheck.accept();

@@ -50,8 +50,12 @@ export interface NodeRecord {
   readonly lives: number;
   /** The last mark of its folder that it has reported; missing until then. */
   readonly mark?: string;
+  /** Where its folder was when it joined, `HOST:PATH`; missing with nodes of earlier versions. */
+  readonly folder?: string;
   /** Why the last folder or journal that it was started with was refused; missing if neither was. */
   readonly refused?: string;
+  /** A copy of its folder that was refused elsewhere since it joined, which says nothing about the node itself. */
+  readonly copy?: string;
 }
 
 export interface Versioned<T> {

@@ -83,7 +83,7 @@ export class NodeReports {
     const { mark, node } = report;
     if (mark === undefined || (known.value.mark === mark && known.value.refused === undefined)) return;
     const refusal = this.#manager.metadataCheck.isRebuilding ? undefined : checkFolder(known.value, report);
-    if (refusal !== undefined) throw await refuseFolder(this.#manager, node, refusal);
+    if (refusal !== undefined) throw await refuseFolder(this.#manager, report, refusal);
     const { refused: _, ...value } = known.value;
     const isNoted = await this.#manager.schema.commit([
       { key: known.key, version: known.version, value: { ...value, mark } },

@@ -8,6 +8,8 @@ import type { Manager, NewNode } from './messages.js';
 export interface ExtentStoreParts {
   readonly files: ExtentFiles;
   readonly manager: Manager;
+  /** Where the folder is, `HOST:PATH`. */
+  readonly folder: string;
   readonly callMs: number;
   registerNode(): Promise<NewNode>;
   readonly journal?: JournalDevice | undefined;
@@ -28,12 +30,13 @@ export async function openStore(parts: ExtentStoreParts): Promise<ExtentStore> {
   }
 }
 
-async function reportRefusal({ files, manager, callMs }: ExtentStoreParts, error: RoceError): Promise<void> {
+async function reportRefusal({ files, manager, folder, callMs }: ExtentStoreParts, error: RoceError): Promise<void> {
   try {
     const own = await ExtentStore.identityIn(files);
     if (own === undefined) return;
     const { node, cluster } = own;
-    await manager.call('refuse', { node, cluster, reason: `node ${node} does not start: ${error.message}` }, callMs);
+    const reason = `node ${node} does not start: ${error.message}`;
+    await manager.call('refuse', { node, cluster, folder, reason }, callMs);
   } catch {
     // The folder cannot be read, or no manager answers: the node prints the error itself.
   }

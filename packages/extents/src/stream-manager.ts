@@ -8,7 +8,7 @@
 import { RpcError } from '@rocev2/rpc';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
-import { checkFolder, noteRefusal, refuseFolder } from './folder-marks.js';
+import { checkFolder, checkRunning, noteRefusal, refuseFolder } from './folder-marks.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts, WaitingExtent } from './manager-state.js';
@@ -89,8 +89,8 @@ export class StreamManager implements SealingManager {
     this.#handlers = {
       introduce: async () => ({ node: await this.schema.newNode(), cluster: this.#cluster }),
       join: (request) => this.#join(request),
-      refuse: async ({ node, cluster, reason }) => {
-        if (cluster === this.#cluster) await noteRefusal(this, node, reason);
+      refuse: async ({ cluster, reason, ...started }) => {
+        if (cluster === this.#cluster) await noteRefusal(this, started, reason);
         return {};
       },
       report: (request) => this.#reports.take(request),
@@ -135,7 +135,7 @@ export class StreamManager implements SealingManager {
   }
 
   async #join(request: ManagerMethods['join'][0]): Promise<ManagerMethods['join'][1]> {
-    const { node, cluster, address, lives, domain, seen, trustFolder = false } = request;
+    const { node, cluster, address, lives, domain, folder, seen, trustFolder = false } = request;
     const isOther = cluster !== this.#cluster;
     if (isOther && this.parts.isRecovering === true && (await this.schema.acceptCluster(cluster)))
       this.#cluster = cluster;
@@ -144,20 +144,26 @@ export class StreamManager implements SealingManager {
         'CONFLICT',
         `the disk of node ${node} belongs to cluster ${cluster}, and this is ${this.#cluster}; name the manager of its cluster, or an empty folder`,
       );
+    const known = await this.schema.node(node);
+    if (known !== undefined) await checkRunning(this, request, known.value);
     // Recovery asks nodes that have joined since this copy of the metadata was made.
     const before = this.live.get(node);
-    if (before?.address === address) before.heardNs = this.parts.clock.nowNs();
+    const lastNs = before?.heardNs ?? 0;
+    const nowNs = this.parts.clock.nowNs();
+    if (before?.address === address) before.heardNs = nowNs;
     else if (!this.metadataCheck.isVerified) this.live.add({ node, address, domain });
     this.metadataCheck.hear(node, seen);
-    const known = await this.schema.node(node);
     const isTrusted = trustFolder || this.metadataCheck.isRebuilding;
     const refusal = known !== undefined && !isTrusted ? checkFolder(known.value, request) : undefined;
     if (refusal !== undefined) {
-      if (before !== undefined) this.live.put(before); // It may run elsewhere with the latest folder.
-      throw await refuseFolder(this, node, refusal);
+      // It may run elsewhere with the latest folder; if it does not, it is no longer up.
+      if (before?.heardNs === nowNs) before.heardNs = lastNs;
+      if (before !== undefined) this.live.put(before);
+      throw await refuseFolder(this, request, refusal);
     }
     const mark = isTrusted ? undefined : known?.value.mark;
-    const value = { address, domain, lives, ...(mark !== undefined && { mark }) };
+    const place = { address, domain, ...(folder !== undefined && { folder }) };
+    const value = { ...place, lives, ...(mark !== undefined && { mark }) };
     if (!(await this.schema.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))
       throw new RpcError('BUSY', `another node ${node} is joining`);
     this.live.add({ node, address, domain });

@@ -344,6 +344,7 @@ export class Cluster {
         random: this.seeds.stream(`${machine.name} ${life}`),
         address: machine.name,
         domain: machine.name,
+        folder: machine.name,
         trustsFolder: machine.trustsFolder === true,
         timing: { ...TIMING, keepDeletedMs: this.#keepDeletedMs },
       });
@@ -364,6 +365,7 @@ export class Cluster {
     const files = disk.open();
     const parts = {
       manager: this.managerFrom(machine),
+      folder: machine,
       callMs: TIMING.callMs,
       registerNode: async () => ({ node: ++this.#lastNode, cluster: CLUSTER }),
     };

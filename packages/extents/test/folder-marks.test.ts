@@ -32,9 +32,16 @@ async function started(options: ClusterOptions = {}) {
     void cluster.startNode(machine);
     await run(cluster.sleep(CHECKPOINT_MS));
   };
+  const startElsewhere = async (image: ReadonlyMap<string, Buffer>) => {
+    const other = cluster.machines.find(({ number }) => number !== machine.number)!;
+    cluster.stopNode(other, false);
+    other.disk.restore(image);
+    void cluster.startNode(other);
+    await run(cluster.sleep(CHECKPOINT_MS));
+  };
   const status = () => run(ask.call('status', {}, 1000));
   const refused = async () => (await status()).nodes.filter((one) => one.refused !== undefined);
-  return { cluster, run, append, machine, restart, restore, status, refused };
+  return { cluster, run, append, machine, restart, restore, startElsewhere, status, refused };
 }
 
 describe('a node whose folder is an older copy', () => {
@@ -95,6 +102,33 @@ describe('a node whose folder is an older copy', () => {
 });
 
 describe('a copy of a folder that is started on another machine', () => {
+  it('does not make its node a refused one, live or down, and is listed as a copy', async () => {
+    const { cluster, run, machine, restart, startElsewhere, status, refused } = await started();
+    const { number, name } = machine;
+    const image = machine.disk.image();
+    await restart(machine);
+    const listed = async () => (await status()).nodes.find(({ node }) => node === number)!;
+    await startElsewhere(image);
+    expect(await listed()).toMatchObject({ address: name, state: 'up', copy: expect.stringContaining('machine') });
+    cluster.stopNode(machine, false);
+    await run(cluster.sleep(TIMING.downMs));
+    await startElsewhere(image);
+    expect(await refused()).toEqual([]);
+    expect(await listed()).toMatchObject({ address: name, state: 'down', copy: expect.stringContaining('older copy') });
+    await restart(machine);
+    expect((await listed()).copy).toBeUndefined();
+    expect(await refused()).toEqual([]);
+  });
+
+  it('does not join while its node reports, even with the latest marks', async () => {
+    const { machine, startElsewhere, status } = await started();
+    const { number, name } = machine;
+    await startElsewhere(machine.disk.image());
+    const listed = (await status()).nodes.find(({ node }) => node === number)!;
+    expect(listed).toMatchObject({ address: name, state: 'up' });
+    expect(listed.copy).toMatch(new RegExp(`node ${number} runs with the folder ${name}`));
+  });
+
   it('does not take the place of its node while a manager that has just started verifies its metadata', async () => {
     const { cluster, run, machine, restart, status } = await started();
     const { number, name } = machine;

@@ -1,13 +1,14 @@
 /**
  * All histories of at most five steps, without and with journals, and some with codes, with every earlier state of every
- * folder and of the owner, or a fifth of the histories with ROUND; pairs and starting orders by seed.
- * TIME_TRAVEL_PAIRS=100 runs so many pairs of each history.
+ * folder and of the owner, or a fifth of the histories with ROUND; pairs, starting orders and copies of folders that are
+ * started elsewhere by seed. TIME_TRAVEL_PAIRS=100 runs that many pairs, and copies, of each history.
  */
 
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { randomInt, SeededRandom } from '../../../src/core/random.js';
 import { ROUND, ROUNDS } from '../../../test/support/rounds.js';
+import { copiesOf, startCopy } from './folder-copies.js';
 import { type History, histories, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
 
 const CHUNK = 20;
@@ -47,6 +48,15 @@ async function replaceTwo(history: History, seed: number): Promise<void> {
   }
 }
 
+async function startCopies(history: History, seed: number): Promise<void> {
+  const random = new SeededRandom(seed).stream('copies');
+  const copies = copiesOf(history);
+  for (let k = 0; k < PAIRS_A_HISTORY; k++) {
+    const copy = copies[randomInt(random, 0, copies.length - 1)];
+    expect(await startCopy(history, copy), `${history.steps} ${JSON.stringify(copy)}`).toEqual([]);
+  }
+}
+
 describe('folders that come back as they once were', () => {
   it.each(chunks(plain))('one of them, histories $k', async ({ some }) => {
     for (const steps of some) await replaceOne(await runHistory(steps));
@@ -62,5 +72,9 @@ describe('folders that come back as they once were', () => {
 
   it.each(chunks([...plain, ...coding]))('two of them in any starting order, histories $k', async ({ k, some }) => {
     for (const [n, steps] of some.entries()) await replaceTwo(await runHistory(steps), 1 + k * CHUNK + n);
+  });
+
+  it.each(chunks(plain))('a copy is started elsewhere, histories $k', async ({ k, some }) => {
+    for (const [n, steps] of some.entries()) await startCopies(await runHistory(steps, true), 1 + k * CHUNK + n);
   });
 });

@@ -3,8 +3,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ExtentStore } from '../src/extent-store.js';
 import { MetadataCheck } from '../src/metadata-check.js';
+import { MetadataSchema, type NodeRecord } from '../src/metadata-schema.js';
 import { Replica } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
+import { copiesOf, startCopy } from './folder-copies.js';
 import { type History, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
 
 const STEPS: Step[] = ['open', 'append', 'ack', 'append', 'ack'];
@@ -74,5 +76,34 @@ describe('a folder that comes back as it once was', () => {
     vi.restoreAllMocks();
     vi.spyOn(ExtentStore.prototype, 'setMark').mockResolvedValue();
     expect(await refusedDisks()).toBe(0);
+  });
+});
+
+describe('a copy of a folder that is started elsewhere', () => {
+  /** Of some copies of the first node, until one of them is like this. */
+  async function problemsOfCopies(until?: RegExp): Promise<string> {
+    const history = await runHistory(STEPS, true);
+    let problems = '';
+    for (const copy of copiesOf(history).filter(({ node, moment }) => node === 0 && moment % 4 === 1)) {
+      for (const problem of await startCopy(history, copy)) problems += `${JSON.stringify(copy)}: ${problem}\n`;
+      if (until?.test(problems) === true) break;
+    }
+    return problems;
+  }
+
+  it('takes nothing from its original, which is live or down', async () => {
+    expect(await problemsOfCopies()).toBe('');
+  });
+
+  it('loses acknowledged records where its refusal counts as the loss of the original', async () => {
+    const { commit } = MetadataSchema.prototype;
+    vi.spyOn(MetadataSchema.prototype, 'commit').mockImplementation(function (this: MetadataSchema, changes) {
+      const refusing = changes.map((change) => {
+        const value = change.value as NodeRecord | undefined;
+        return value?.copy === undefined ? change : { ...change, value: { ...value, refused: value.copy } };
+      });
+      return commit.call(this, refusing);
+    });
+    expect(await problemsOfCopies(/not read/)).toMatch(/not read/);
   });
 });

@@ -19,14 +19,14 @@ import { Cluster, TIMING } from './cluster.js';
 export const STEPS = ['open', 'append', 'ack', 'seal', 'copy', 'code', 'trim', 'checkpoint'] as const;
 export type Step = (typeof STEPS)[number];
 
-const STREAM = 's';
+export const STREAM = 's';
 const NODES = 4;
 const CODE = 'rs-6-3';
 const CODING_NODES = 10;
 /** Short extents are not coded. */
 const PADDING = ' '.repeat(40_000);
 const JOURNAL_BYTES = 64 << 10;
-const REPAIR_MS = TIMING.downMs + 8 * TIMING.reportMs;
+export const REPAIR_MS = TIMING.downMs + 8 * TIMING.reportMs;
 
 /** All histories of at most so many steps, without those whose last step has nothing to do. */
 export function histories(most: number): Step[][] {
@@ -93,7 +93,7 @@ export interface History {
 
 type FolderName = 'metadata' | 'owner' | `node ${number}` | `journal ${number}`;
 
-function optionsOf(steps: readonly Step[], hasJournals: boolean) {
+export function optionsOf(steps: readonly Step[], hasJournals: boolean) {
   return { nodes: steps.includes('code') ? CODING_NODES : NODES, ...(hasJournals && { journalBytes: JOURNAL_BYTES }) };
 }
 
@@ -248,7 +248,7 @@ export async function travel(
 }
 
 /** Reads all extents of the stream, and resolves to what failed. */
-async function readInto(texts: string[], cluster: Cluster): Promise<string[]> {
+export async function readInto(texts: string[], cluster: Cluster): Promise<string[]> {
   const failures: string[] = [];
   const run = <T>(work: Promise<T>) => until(cluster.events, work);
   const located = cluster

@@ -3,6 +3,21 @@
 /** Size of the file system: it leaves a place behind it where the disk itself is watched. */
 export const FILES_MIB = 1000;
 
+/** Written to measure the disk, before everything else. */
+const PROBE_MIB = 8;
+/** What `pgbench -i` writes for each unit of its scale (100,000 rows): about 15 MiB of rows, as much of log, and indexes. */
+const SCALE_MIB = 40;
+const SCALE_MAX = 5;
+/** Aim for the time of `pgbench -i`. */
+const SET_UP_S = 60;
+const SET_UP_LIMIT_S = 400;
+
+/** Leaves the time of the probe in `probe_ms`, and the scale of the database that fits the speed of the disk in `scale`. */
+const PROBE = `start=$(date +%s%N); dd if=/dev/urandom of=fs/probe bs=1M count=${PROBE_MIB} conv=fsync status=none; rm fs/probe
+  probe_ms=$(( ($(date +%s%N) - start) / 1000000 + 1 ))
+  scale=$(( ${(PROBE_MIB * SET_UP_S * 1000) / SCALE_MIB} / probe_ms )); scale=$(( scale < 1 ? 1 : scale > ${SCALE_MAX} ? ${SCALE_MAX} : scale ))
+  echo "the disk wrote ${PROBE_MIB} MiB in $probe_ms ms: scale $scale"`;
+
 /** Runs beside the file system; leaves the longest wait for one transaction, in ms, in `stall-database`. */
 const DATABASE = `
   bin=$(echo /usr/lib/postgresql/*/bin); as="runuser -u postgres --"
@@ -11,7 +26,8 @@ const DATABASE = `
   $as $bin/pg_ctl -w -D fs/pg -o "-k $PWD/sock -c listen_addresses=" -l "$PWD/log/server" start > /dev/null
   trap '$as $bin/pg_ctl -D fs/pg -m immediate stop || true' EXIT
   cd log
-  $as $bin/pgbench -h "$PWD/../sock" -i -s 5 -q postgres 2> /dev/null
+  timeout ${SET_UP_LIMIT_S} $as $bin/pgbench -h "$PWD/../sock" -i -s $scale -q postgres 2> /dev/null || {
+    echo "pgbench -i -s $scale failed or took more than ${SET_UP_LIMIT_S} s; the disk wrote ${PROBE_MIB} MiB in $probe_ms ms" >&2; exit 1; }
   $as $bin/pgbench -h "$PWD/../sock" -c 4 -T $RUN_SECONDS -l --log-prefix=transactions postgres > pgbench.out
   cat pgbench.out; grep -q 'failed transactions: 0 ' pgbench.out
   cat transactions* | awk '{ if ($3 > max) max = $3 } END { printf "%d", max / 1000 }' > ../stall-database
@@ -32,6 +48,8 @@ export const MOUNTED_PROGRAMS = `unshare --mount --propagation private bash -eu 
   for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done # timer: asks again
   loop=$(losetup -f --show m/nbd)
   mkfs.ext4 -q -F $loop ${FILES_MIB}M; mount $loop fs
+  [ -z "$OUTAGE_DATABASE" ] || { ${PROBE}
+  }
   touch mounted
   if [ -n "$OUTAGE_DATABASE" ]; then (${DATABASE.replaceAll('\n', '\n    ')}
   ) & database=$!; fi

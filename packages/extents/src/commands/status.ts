@@ -106,10 +106,11 @@ function print(
   output.line(
     `since the manager began: ${counted(seals, 'seal')}, ${counted(copies, 'copy', 'copies')} made, ${counted(codings, 'extent')} coded, ${counted(rebuilds, 'fragment')} rebuilt, ${counted(deleted, 'extent')} deleted; ${counted(copying, 'copy', 'copies')}, ${counted(coding, 'coding')} in progress`,
   );
-  for (const { node, unverified, refused } of nodes) {
+  for (const { node, unverified, refused, copy } of nodes) {
     if (unverified !== undefined)
       output.line(`node ${node} went down with ${counted(unverified, 'open replica')}, not yet compared with others`);
     if (refused !== undefined) output.line(refused);
+    if (copy !== undefined) output.line(copy);
   }
   for (const { extent, reason } of waiting) output.line(`extent ${extent} waits to be sealed: ${reason}`);
   const missing = whatWaits({ nodes, nodesNeeded });

@@ -1,6 +1,6 @@
 /** Files in a locked folder. A name is durable once its folder has been synced. */
 
-import { type FileHandle, open, readdir, rename, statfs, unlink } from 'node:fs/promises';
+import { type FileHandle, open, readdir, realpath, rename, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from 'rocev2/internal/core';
 import { lockFile, makeFolder, removeIfEmpty, unusableFolder } from 'rocev2/internal/driver';
@@ -33,6 +33,11 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
     if (await lockFile(folder.fd)) return new FolderFiles(path, folder, made);
     await folder.close();
     throw new RoceError('ERR_ROCE_BUSY', `another process uses the folder ${path}`, 'end it, or name another folder');
+  }
+
+  /** Without links: the same for every name of the folder. */
+  path(): Promise<string> {
+    return realpath(this.#path);
   }
 
   async named<T>(work: Promise<T>): Promise<T> {

@@ -190,7 +190,9 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     };
     const journalFile = journal === undefined ? undefined : closing.use(await JournalFile.open(journal, journalBytes));
     const journalDevice = journalFile && { file: journalFile, clock, random };
-    const storeParts = { files, manager, callMs: timing.callMs, registerNode, trustsFolder: trustFolder };
+    const place = `${host}:${await files.path()}`;
+    const asked = { manager, callMs: timing.callMs, registerNode };
+    const storeParts = { files, folder: place, ...asked, trustsFolder: trustFolder };
     const store = await files.named(openStore({ ...storeParts, journal: journalDevice }));
     closing.defer(() => store.close());
     const listener = closing.use(await DualListener.open(device, { host, port }));
@@ -198,7 +200,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const { domain = `node ${store.identity.node}` } = options;
     const combiner = openCoder();
     closing.defer(() => combiner.close());
-    const own = { address, domain, trustsFolder: trustFolder };
+    const own = { address, domain, folder: place, trustsFolder: trustFolder };
     const node = new ExtentNode({ store, nodes, manager, combiner, clock, random, timing, ...own });
     const handle = async (method: string, request: { readonly to?: number }) => {
       if (request.to === node.node) return node.handle(method as never, request as never) as Promise<object>;

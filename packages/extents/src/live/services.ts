@@ -12,8 +12,11 @@ const LIST_MAX = 1 << 20;
 /** Of a request or an answer: a report of 80,000 extents. */
 export const REQUEST_LIMITS = { elementsMax: 1 << 18 } as const;
 const TEXT_MAX = 1024;
+/** A host, and a path of Linux. */
+const FOLDER_MAX = TEXT_MAX + 4096;
 
 const isText: Check = (value) => typeof value === 'string' && value.length <= TEXT_MAX;
+const isFolder: Check = (value) => typeof value === 'string' && value.length <= FOLDER_MAX;
 const isBytes: Check = (value) => value instanceof Uint8Array;
 const isFlag: Check = (value) => typeof value === 'boolean';
 const maybe = (check: Check): Check => {
@@ -79,11 +82,12 @@ const MANAGER: Checks<ManagerMethods> = {
     address: isText,
     lives: isCount,
     domain: isText,
+    folder: maybe(isFolder),
     seen: maybe(isVersion),
     ...MARKS,
     trustFolder: maybe(isFlag),
   },
-  refuse: { node: isCount, cluster: isText, reason: isText },
+  refuse: { node: isCount, cluster: isText, folder: maybe(isFolder), reason: isText },
   report: {
     node: isCount,
     lives: isCount,

@@ -204,6 +204,7 @@ export class PacketCluster {
       random: this.#seeds.stream(`${host} marks`),
       address: host,
       domain: host,
+      folder: host,
       timing: this.#timing,
     });
     this.#disks.set(host, disk);
