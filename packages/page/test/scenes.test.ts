@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Audit, CaptureStream } from '@rocev2/inspect';
+import { ruleOf } from '@rocev2/inspect/internal/page';
 import { simulate } from '@rocev2/lab/sim';
 import {
   type CaptureReport,
@@ -10,8 +11,10 @@ import {
   type FileScene,
   LOST,
   NAK,
+  nameIn,
   REPEATED,
   readCapture,
+  ruleTitleIn,
   runVariant,
   SCENES,
   SIMULATED_SCENES,
@@ -21,6 +24,8 @@ import {
   type Variant,
 } from '@rocev2/page/scenes';
 import { describe, expect, it } from 'vitest';
+
+type Rule = NonNullable<ReturnType<typeof ruleOf>>;
 
 function short(variant: Variant, duration: number): Variant {
   if ('program' in variant) return { ...variant, durationNs: duration };
@@ -68,6 +73,26 @@ it('every text has both languages, with the same numbers', () => {
     const numbersIn = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort();
     expect(zh.length, key).toBeGreaterThan(0);
     expect(numbersIn(zh), key).toEqual(numbersIn(en));
+  }
+});
+
+it('every value and run that is a word has both languages', () => {
+  const isName = /[-\d]|^(?:irn|rack|melo|dcqcn|timely|swift|baseline|nodelay|nagle)$/;
+  const names = SIMULATED_SCENES.flatMap((scene) => [
+    ...scene.parameters.flatMap(({ values }) => values),
+    ...scene.variants(completed(scene, {}), 1).map(({ name }) => name),
+  ]);
+  const words = names.filter((name) => !isName.test(name));
+  expect(words.length).toBeGreaterThan(8);
+  for (const name of words) expect(nameIn('zh', name), name).toMatch(/\p{Script=Han}/u);
+});
+
+it('every requirement that an audit decides has both languages', () => {
+  const rules = Array.from({ length: 200 }, (_, id) => ruleOf(id)).filter((rule) => rule?.audit === 'judged');
+  expect(rules.length).toBeGreaterThan(40);
+  for (const { id, title } of rules as Rule[]) {
+    expect(ruleTitleIn('en', { rule: id, title })).toBe(title);
+    expect(ruleTitleIn('zh', { rule: id, title }), title).toMatch(/\p{Script=Han}/u);
   }
 });
 

@@ -4,6 +4,7 @@
  */
 
 import type { LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
+import { filled, LADDER_TEXTS, type LadderTexts } from '../messages/ladder-texts.js';
 import { element, svgElement } from './dom.js';
 import { formatNs } from './format.js';
 import { packetLegend } from './packet-legend.js';
@@ -67,13 +68,13 @@ interface Moment {
 
 export class LadderView {
   readonly element: HTMLElement;
-  readonly #svg = svgElement('svg', { class: 'ladder', role: 'list', 'aria-label': 'packets in the order of time' });
+  readonly #svg = svgElement('svg', { class: 'ladder', role: 'list' });
   readonly #detail = element('output', { class: 'ladder-detail' });
-  readonly #scroll = element(
-    'div',
-    { class: 'ladder-scroll', tabindex: 0, 'aria-label': 'ladder of packets' },
-    this.#svg,
-  );
+  readonly #head = element('div', { class: 'story' });
+  readonly #scroll = element('div', { class: 'ladder-scroll', tabindex: 0 }, this.#svg);
+  #texts: LadderTexts = LADDER_TEXTS;
+  /** Of packets that were left out. */
+  #count = 0;
   #ends: LadderConnection['ends'];
   #packets: readonly LadderPacket[] = [];
   /** By packet; the packets of a fold share one. */
@@ -86,9 +87,18 @@ export class LadderView {
   constructor(ends: LadderConnection['ends'], { isFolded = false }: LadderOptions = {}) {
     this.#ends = ends;
     this.#isFolded = isFolded;
-    const head = element('div', { class: 'story' }, this.#detail, ...packetLegend());
-    this.element = element('div', {}, head, this.#scroll);
+    this.element = element('div', {}, this.#head, this.#scroll);
+    this.translate(LADDER_TEXTS);
     new ResizeObserver(() => this.#resize()).observe(this.#scroll);
+  }
+
+  translate(texts: LadderTexts): void {
+    this.#texts = texts;
+    this.#head.replaceChildren(this.#detail, ...packetLegend(texts));
+    this.#svg.setAttribute('aria-label', texts.list);
+    this.#scroll.setAttribute('aria-label', texts.ladder);
+    this.#tell();
+    this.#draw();
   }
 
   show(packets: readonly LadderPacket[], ends: LadderConnection['ends'] = this.#ends): void {
@@ -96,15 +106,21 @@ export class LadderView {
     this.#ends = ends;
     this.#chosen = undefined;
     this.#opened = new Set();
-    const left = packets.length - this.#packets.length;
-    this.#detail.textContent =
-      packets.length === 0
-        ? 'No packets in this time.'
-        : left > 0
-          ? `The first ${RUNGS_MAX} of ${packets.length} packets in this time. Choose a packet to read about it.`
-          : 'Choose a packet to read about it.';
+    this.#count = packets.length;
+    this.#tell();
     this.#draw();
     this.#reveal();
+  }
+
+  /** About the chosen packet, or about all. */
+  #tell(): void {
+    const { none, first, choose } = this.#texts;
+    const packet = this.#chosen === undefined ? undefined : this.#packets[this.#chosen];
+    const shown = this.#packets.length;
+    const isCut = this.#count > shown;
+    const about = isCut ? [filled(first, { shown: String(shown), count: String(this.#count) }), choose] : [choose];
+    this.#detail.textContent =
+      packet !== undefined ? wordsOf(packet, this.#ends, this.#texts) : shown === 0 ? none : about.join(' ');
   }
 
   get chosen(): number | undefined {
@@ -118,7 +134,7 @@ export class LadderView {
     if (this.#chosen !== undefined) this.#groups[this.#chosen]?.classList.remove('chosen');
     this.#chosen = index;
     this.#groups[index].classList.add('chosen');
-    this.#detail.textContent = wordsOf(packet, this.#ends);
+    this.#tell();
     this.#scroll.scrollTop = this.#yOf(index) - this.#scroll.clientHeight / 2;
   }
 
@@ -179,7 +195,7 @@ export class LadderView {
     this.#svg.setAttribute('viewBox', `0 0 ${this.#width} ${height}`);
     this.#svg.setAttribute('height', String(height));
     const groups = rungs.map((rung) => {
-      const group = rungOf(rung, columns, this.#ends, isNarrow);
+      const group = rungOf(rung, { columns, ends: this.#ends, texts: this.#texts, isNarrow });
       group.addEventListener('click', () => this.choose(rung.index));
       return group;
     });
@@ -194,7 +210,7 @@ export class LadderView {
         svgElement(
           'text',
           { class: 'pause', x: columns.a - GAP, y: y - 10, 'text-anchor': 'end' },
-          `${formatNs(ns)} later`,
+          filled(this.#texts.later, { time: formatNs(ns) }),
         ),
       ),
       ...groups,
@@ -254,7 +270,14 @@ function layOut(rungs: readonly Rung[]): { rungs: readonly Rung[]; pauses: Pause
   return { rungs, pauses, height: y + 2 * SLOPE };
 }
 
-function rungOf(rung: Rung, columns: Columns, ends: LadderConnection['ends'], isNarrow: boolean): SVGGElement {
+interface Drawing {
+  readonly columns: Columns;
+  readonly ends: LadderConnection['ends'];
+  readonly texts: LadderTexts;
+  readonly isNarrow: boolean;
+}
+
+function rungOf(rung: Rung, { columns, ends, texts, isNarrow }: Drawing): SVGGElement {
   const { sentY, arrivedY, packets } = rung;
   const [packet] = packets;
   const { from, isLost, isRepeated, kind, sentNs } = packet;
@@ -269,7 +292,7 @@ function rungOf(rung: Rung, columns: Columns, ends: LadderConnection['ends'], is
     role: 'listitem',
     'data-number': packet.number ?? 'missing',
     'data-psn': packet.relativePsn ?? '',
-    'aria-label': isFold ? labelOf(rung, false) : wordsOf(packet, ends),
+    'aria-label': isFold ? labelOf(rung, false) : wordsOf(packet, ends, texts),
   });
   const name = { class: 'name', x: x1 - GAP * direction, y: sentY + 4, 'text-anchor': from === 'a' ? 'end' : 'start' };
   group.append(
@@ -307,12 +330,15 @@ function shortName(operation: string, isNarrow: boolean): string {
   return SHORTER.reduce((short, [long, replacement]) => short.replace(long, replacement), name);
 }
 
-function wordsOf(packet: LadderPacket, ends: LadderConnection['ends']): string {
+function wordsOf(packet: LadderPacket, ends: LadderConnection['ends'], texts: LadderTexts): string {
   const { number, from, operation, psn, relativePsn, sentNs, arrivedNs, notes } = packet;
   const way = from === 'a' ? `${ends.a} → ${ends.b}` : `${ends.b} → ${ends.a}`;
-  const wire = `PSN 0x${psn.toString(16).padStart(6, '0')}`;
-  const place = relativePsn === null ? '' : `, ${relativePsn} of the connection (${wire})`;
-  const took = arrivedNs === null ? '' : `, there after ${formatNs(arrivedNs - sentNs)}`;
-  const name = number === null ? operation : `Packet ${number}: ${operation}`;
-  return `${name}${place}, ${way}, at ${formatNs(sentNs)}${took}. ${notes.join(' ')}`.trim();
+  const wire = `0x${psn.toString(16).padStart(6, '0')}`;
+  const parts = [
+    number === null ? operation : filled(texts.packet, { number: String(number), operation }),
+    ...(relativePsn === null ? [] : [filled(texts.place, { place: String(relativePsn), psn: wire })]),
+    filled(texts.at, { way, time: formatNs(sentNs) }),
+    ...(arrivedNs === null ? [] : [filled(texts.took, { time: formatNs(arrivedNs - sentNs) })]),
+  ];
+  return `${parts.join(', ')}. ${notes.join(' ')}`.trim();
 }

@@ -4,6 +4,7 @@
  */
 
 export type { LadderPacket } from '../messages/ladder-messages.js';
+export type { LadderTexts } from '../messages/ladder-texts.js';
 export { QUEUE_PAIR_COLORS } from './colors.js';
 export { element } from './dom.js';
 export { formatNs, formatRate } from './format.js';

@@ -17,6 +17,7 @@ import { WINDOW } from './window.js';
 
 export { type CaptureReport, exampleCapture, readCapture } from './capture-report.js';
 export { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED } from './packet-log.js';
+export { ruleTitleIn } from './rule-texts.js';
 export { runVariant, type VariantProgress, type VariantRun } from './run-variant.js';
 export {
   CODE_MAX,
@@ -33,7 +34,7 @@ export {
   type Values,
   type Variant,
 } from './scene.js';
-export { LANGUAGES, type Language, TEXTS, type TextKey, textIn } from './texts.js';
+export { LANGUAGES, type Language, ladderTextsIn, nameIn, TEXTS, type TextKey, textIn } from './texts.js';
 
 /** The scenes that simulate, in the order of the page. */
 export const SIMULATED_SCENES: readonly SimulatedScene[] = [

@@ -1,5 +1,7 @@
 /** All texts of the page. `{name}` is replaced by a number or a name. */
 
+import { filled, LADDER_TEXTS, type LadderTexts } from '@rocev2/dashboard/internal/page';
+
 export const TEXTS = {
   title: { en: 'RDMA networks, simulated in this page', zh: '在本页中仿真 RDMA 网络' },
   scenes: { en: 'Scenes', zh: '场景' },
@@ -34,6 +36,23 @@ export const TEXTS = {
   toLoss: { en: 'Next loss', zh: '下一次丢包' },
   sender: { en: 'sender', zh: '发送端' },
   receiver: { en: 'receiver', zh: '接收端' },
+  'ladder.none': { en: LADDER_TEXTS.none, zh: '这段时间内没有报文。' },
+  'ladder.choose': { en: LADDER_TEXTS.choose, zh: '选择一个报文查看详情。' },
+  'ladder.first': { en: LADDER_TEXTS.first, zh: '这段时间内共 {count} 个报文，显示前 {shown} 个。' },
+  'ladder.later': { en: LADDER_TEXTS.later, zh: '{time} 之后' },
+  'ladder.list': { en: LADDER_TEXTS.list, zh: '按时间排列的报文' },
+  'ladder.ladder': { en: LADDER_TEXTS.ladder, zh: '报文梯形图' },
+  'ladder.packet': { en: LADDER_TEXTS.packet, zh: '报文 {number}：{operation}' },
+  'ladder.place': { en: LADDER_TEXTS.place, zh: '连接中第 {place} 个（PSN {psn}）' },
+  'ladder.at': { en: LADDER_TEXTS.at, zh: '{way}，时间 {time}' },
+  'ladder.took': { en: LADDER_TEXTS.took, zh: '{time} 后到达' },
+  'ladder.data': { en: LADDER_TEXTS.data, zh: '新数据' },
+  'ladder.repeated': { en: LADDER_TEXTS.repeated, zh: '重传' },
+  'ladder.request': { en: LADDER_TEXTS.request, zh: 'READ 请求' },
+  'ladder.ack': { en: LADDER_TEXTS.ack, zh: 'ACK' },
+  'ladder.nak': { en: LADDER_TEXTS.nak, zh: 'NAK' },
+  'ladder.cnp': { en: LADDER_TEXTS.cnp, zh: 'CNP' },
+  'ladder.dropped': { en: LADDER_TEXTS.dropped, zh: '丢失' },
   livelock: { en: 'Livelock', zh: '活锁' },
   'livelock.idea': {
     en: 'A lossy link can be fully busy and deliver nothing.',
@@ -327,6 +346,9 @@ export const TEXTS = {
   'capture.findings': { en: 'Findings', zh: '发现' },
   'capture.more': { en: 'and {count} more', zh: '还有 {count} 个' },
   'capture.rule': { en: 'Rule', zh: '规则' },
+  'capture.must': { en: 'must', zh: '必须' },
+  'capture.should': { en: 'should', zh: '建议' },
+  'capture.information': { en: 'information', zh: '信息' },
   'capture.level': { en: 'Level', zh: '级别' },
   'capture.verdict': { en: 'Verdict', zh: '结论' },
   'capture.passed': { en: 'Kept', zh: '遵守' },
@@ -363,10 +385,34 @@ export const TEXTS = {
   },
 } as const;
 
+/** Names of values and runs that are words, not names of the product. */
+const NAMES_IN_CHINESE: Readonly<Record<string, string>> = {
+  none: '没有风暴',
+  'no storm': '没有风暴',
+  storm: '风暴',
+  watchdog: '看门狗',
+  'storm, watchdog': '风暴，有看门狗',
+  PFC: '有 PFC',
+  'no PFC': '无 PFC',
+  'rate control': '速率控制',
+  'recovery scheme': '恢复方案',
+  own: '自己的方案',
+};
+
 export type TextKey = keyof typeof TEXTS;
 export const LANGUAGES = ['en', 'zh'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 export function textIn(language: Language, key: TextKey, numbers: Readonly<Record<string, string>> = {}): string {
-  return TEXTS[key][language].replace(/\{(\w+)\}/g, (whole, name: string) => numbers[name] ?? whole);
+  return filled(TEXTS[key][language], numbers);
+}
+
+/** The name of a value or a run. */
+export function nameIn(language: Language, name: string): string {
+  return language === 'zh' ? (NAMES_IN_CHINESE[name] ?? name) : name;
+}
+
+export function ladderTextsIn(language: Language): LadderTexts {
+  const names = Object.keys(LADDER_TEXTS) as Array<keyof LadderTexts>;
+  return Object.fromEntries(names.map((name) => [name, TEXTS[`ladder.${name}`][language]])) as LadderTexts;
 }

@@ -15,7 +15,12 @@ export const formatOf = (unit: keyof typeof FORMATS): ((value: number) => string
 export class Bars {
   readonly element = element('div', { class: 'bars' });
 
-  show(scene: SimulatedScene, means: ReadonlyMap<string, readonly number[]>, text: (key: TextKey) => string): void {
+  show(
+    scene: SimulatedScene,
+    means: ReadonlyMap<string, readonly number[]>,
+    text: (key: TextKey) => string,
+    nameOf: (name: string) => string,
+  ): void {
     const legend = scene.series.map(({ label, color }) =>
       element('span', {}, element('span', { class: 'swatch', style: `background: var(${color})` }), text(label)),
     );
@@ -23,7 +28,7 @@ export class Bars {
       element(
         'div',
         { class: 'bar-row', 'data-variant': name },
-        element('strong', {}, name),
+        element('strong', {}, nameOf(name)),
         ...values.map((value, i) => {
           const { color, unit, max = scene.barMax } = scene.series[i];
           const width = Math.min(100, (value / max) * 100);

@@ -2,7 +2,7 @@
 
 import { element, LadderView, Table, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
 import type { CaptureReport, FileScene, TextKey } from '../scenes/index.js';
-import { textIn } from '../scenes/index.js';
+import { ladderTextsIn, ruleTitleIn, textIn } from '../scenes/index.js';
 import type { EngineWorker } from './engine-worker.js';
 import type { PageState } from './location-state.js';
 import type { FileReply } from './messages.js';
@@ -128,11 +128,16 @@ export class CaptureFileView {
     this.#connection.setAttribute('aria-label', this.#text('capture.connection'));
     this.#progress.setAttribute('aria-label', this.#text('results'));
     for (const [heading, key] of this.#headings) heading.textContent = this.#text(key);
+    this.#ladder.translate(ladderTextsIn(state.language));
     this.#draw();
   }
 
   #text(key: TextKey, numbers?: Readonly<Record<string, string>>): string {
     return textIn(this.#state?.language ?? 'en', key, numbers);
+  }
+
+  #titleOf(rule: { readonly rule: number; readonly title: string }): string {
+    return ruleTitleIn(this.#state!.language, rule);
   }
 
   get #sourceName(): string {
@@ -213,10 +218,10 @@ export class CaptureFileView {
     table.show(
       rules.map(({ rule, severity, verdict, passed, violations, cannotTell, title }) => [
         String(rule),
-        severity,
+        this.#text(`capture.${severity}`),
         element('span', { class: `verdict-${verdict.replace(' ', '-')}` }, verdicts[verdict]),
         ...[passed, violations, cannotTell].map(String),
-        title,
+        this.#titleOf({ rule, title }),
       ]),
     );
     const found = rules
@@ -226,7 +231,12 @@ export class CaptureFileView {
         const shown = findings.slice(0, FINDINGS_SHOWN).map((finding) => this.#findingItem(finding));
         const left = violations - shown.length;
         const more = left > 0 ? [element('li', {}, this.#text('capture.more', { count: String(left) }))] : [];
-        return element('div', {}, element('h3', {}, `${rule}: ${title}`), element('ul', {}, ...shown, ...more));
+        return element(
+          'div',
+          {},
+          element('h3', {}, `${rule}: ${this.#titleOf({ rule, title })}`),
+          element('ul', {}, ...shown, ...more),
+        );
       });
     const heading = found.length === 0 ? [] : [element('h3', {}, this.#text('capture.findings'))];
     this.#rules.replaceChildren(...heading, ...found, table.element);
@@ -238,7 +248,7 @@ export class CaptureFileView {
       button.addEventListener('click', () => this.#goTo(number));
       return button;
     });
-    return element('li', {}, ...numbers, ` ${flow}: ${text}`);
+    return element('li', {}, ...numbers, ' ', element('span', { lang: 'en' }, `${flow}: ${text}`));
   }
 
   /** Shows a packet of the file in the ladder and in the table. */

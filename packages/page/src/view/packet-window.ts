@@ -1,6 +1,6 @@
 /** Packets around a moment of virtual time, which can be dragged, played and stepped by packet. */
 
-import { element, formatNs, type LadderPacket, LadderView } from '@rocev2/dashboard/parts';
+import { element, formatNs, type LadderPacket, type LadderTexts, LadderView } from '@rocev2/dashboard/parts';
 import { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED, type TextKey } from '../scenes/index.js';
 
 type Translate = (key: TextKey, numbers?: Readonly<Record<string, string>>) => string;
@@ -60,8 +60,9 @@ export class PacketWindow {
     this.translate(text);
   }
 
-  translate(text: Translate): void {
+  translate(text: Translate, ladder?: LadderTexts): void {
     this.#text = text;
+    if (ladder !== undefined) this.#ladder.translate(ladder);
     this.#time.setAttribute('aria-label', text('time'));
     this.#speed.setAttribute('aria-label', text('slower'));
     this.#back.setAttribute('aria-label', text('back'));

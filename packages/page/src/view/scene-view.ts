@@ -2,7 +2,7 @@
 
 import { element, QUEUE_PAIR_COLORS, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
 import type { Curve, Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
-import { durationNsOf, textIn } from '../scenes/index.js';
+import { durationNsOf, ladderTextsIn, nameIn, textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';
 import { Controls } from './controls.js';
 import type { EngineWorker } from './engine-worker.js';
@@ -88,10 +88,17 @@ export class SceneView {
     this.#state = state;
     const { scene, values, seed } = state;
     this.#translate();
-    this.#controls.show(scene.name, scene.parameters, values, (key) => this.#text(key));
+    this.#controls.show(
+      scene.name,
+      scene.parameters,
+      values,
+      (key) => this.#text(key),
+      (value) => this.#nameOf(value),
+    );
     const isSame =
       before?.scene === scene && before.seed === seed && JSON.stringify(before.values) === JSON.stringify(values);
     if (isSame) {
+      this.#drawTabs();
       this.#drawResults();
       return;
     }
@@ -134,13 +141,17 @@ export class SceneView {
     return textIn(this.#state?.language ?? 'en', key, numbers);
   }
 
+  #nameOf(name: string): string {
+    return nameIn(this.#state!.language, name);
+  }
+
   #translate(): void {
     const { name } = this.#state!.scene;
     this.#idea.textContent = this.#text(`${name}.idea` as TextKey);
     for (const [heading, key] of this.#headings) heading.textContent = this.#text(key);
     this.#tabs.setAttribute('aria-label', this.#text('variant'));
     this.#progress.setAttribute('aria-label', this.#text('results'));
-    this.#packetWindow.translate((key, numbers) => this.#text(key, numbers));
+    this.#packetWindow.translate((key, numbers) => this.#text(key, numbers), ladderTextsIn(this.#state!.language));
     this.#makeCharts(this.#state!.scene);
   }
 
@@ -157,7 +168,7 @@ export class SceneView {
     } else {
       this.#variants.set(variant, { ...shown, timesNs: reply.timesNs, samples: reply.samples });
       const share = ((100 * reply.done) | 0).toString();
-      this.#progress.title = this.#text('running', { name: variant, share });
+      this.#progress.title = this.#text('running', { name: this.#nameOf(variant), share });
     }
     this.#drawResults();
   }
@@ -167,7 +178,12 @@ export class SceneView {
     const means = new Map(
       [...this.#variants].map(([name, { samples, outcome }]) => [name, outcome?.means ?? meansOf(samples, scene)]),
     );
-    this.#bars.show(scene, means, (key) => this.#text(key));
+    this.#bars.show(
+      scene,
+      means,
+      (key) => this.#text(key),
+      (name) => this.#nameOf(name),
+    );
     for (const [i, chart] of this.#lines.entries()) {
       const variants = [...this.#variants.values()];
       const { timesNs } = variants.reduce((longest, one) =>
@@ -213,7 +229,7 @@ export class SceneView {
 
   #makeCharts(scene: SimulatedScene): void {
     for (const chart of this.#lines) chart.close();
-    const labels = [...this.#variants.keys()];
+    const labels = [...this.#variants.keys()].map((name) => this.#nameOf(name));
     const colors = QUEUE_PAIR_COLORS.filter((color) => scene.series.every((one) => one.color !== color));
     const xName = this.#text('chart.time');
     this.#lines = scene.series.map(
@@ -262,7 +278,11 @@ export class SceneView {
 
   #drawTabs(): void {
     const tabs = [...this.#variants.keys()].map((name) => {
-      const tab = element('button', { type: 'button', 'aria-pressed': String(name === this.#chosen) }, name);
+      const tab = element(
+        'button',
+        { type: 'button', 'aria-pressed': String(name === this.#chosen) },
+        this.#nameOf(name),
+      );
       tab.addEventListener('click', () => {
         this.#chosen = name;
         this.#drawTabs();
