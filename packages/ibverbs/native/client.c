@@ -166,14 +166,17 @@ void doorbell(struct context *context, uint32_t qpn) {
 }
 
 // Sleeps until a completion is signalled, if none was after `seen`, or for a short time: the program may poll other things.
+// Leaves errno as it is, since an empty poll is not a failure: rsockets depend on that.
 void wait_for_signal(struct context *context, uint32_t seen) {
   static const struct timespec TIMEOUT = {.tv_nsec = 100000};
   static const unsigned TIMEOUTS_BEFORE_CHECK = 256;
   _Atomic uint32_t *header = context->doorbells.header;
+  int caller_errno = errno;
   header[WORD_SLEEPERS]++;
   long result = syscall(SYS_futex, &header[WORD_SIGNALS], FUTEX_WAIT, seen, &TIMEOUT, NULL, 0);
   int timed_out = result < 0 && errno == ETIMEDOUT;
   header[WORD_SLEEPERS]--;
+  errno = caller_errno;
   if (!timed_out || ++context->timeouts % TIMEOUTS_BEFORE_CHECK != 0) return;
   struct pollfd wake = {.fd = context->wake_fd};
   if (poll(&wake, 1, 0) > 0 && (wake.revents & (POLLHUP | POLLERR)) != 0) nic_is_gone(context);
@@ -207,6 +210,7 @@ static void find_devices(void) {
     snprintf(device->base.dev_path, PATH_MAX_BYTES, "/sys/class/infiniband_verbs/uverbs%d", index);
     snprintf(device->base.ibdev_path, PATH_MAX_BYTES, "/sys/class/infiniband/rocev2_%d", index);
     memcpy(&device->gid, &answer.args[1], 16);
+    device->is_ipv4 = memcmp(device->gid.raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0;
     device->mtu = (uint32_t)answer.args[3];
     device->ifindex = (uint32_t)answer.args[4];
     devices[device_count++] = device;

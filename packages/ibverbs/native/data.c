@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SL_IPV4_UDP = 10 };
 enum { WC_FLAG_GRH = 1, WC_FLAG_WITH_IMM = 2, WC_FLAG_WITH_INV = 8 };
 enum { ARM_SOLICITED = 1, ARM_NEXT = 2 };
 // With few cores the NIC needs the one on which a program polls. Every queue that the program polls is armed in the
@@ -300,6 +301,8 @@ static int take(struct cq *cq, struct context *context, struct ibv_wc *wc) {
     *wc = (struct ibv_wc){.wr_id = wr_id, .status = from.status, .opcode = from.opcode,
                           .vendor_err = from.vendor_error, .byte_len = from.byte_count, .qp_num = from.qpn,
                           .src_qp = from.source_qpn, .wc_flags = from.flags & 15u};
+    // As NICs of the mlx5 series, which UCX expects: in a datagram's service level, that its packet was IPv4 and UDP.
+    if ((from.flags & WC_FLAG_GRH) != 0 && context->device->is_ipv4) wc->sl = SL_IPV4_UDP;
     wc->imm_data = (from.flags & WC_FLAG_WITH_INV) != 0 ? from.immediate : htonl(from.immediate);
     return 1;
   }

@@ -53,6 +53,7 @@ struct device {
   char socket[108];
   union ibv_gid gid;
   uint32_t mtu, ifindex;
+  int is_ipv4;
 };
 
 struct qp_entry {

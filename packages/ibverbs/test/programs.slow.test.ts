@@ -137,9 +137,22 @@ describe.skipIf(MISSING.length > 0)('stock programs', () => {
     ['ucmatose -c 4', `ucmatose -s ${SERVER} -c 4`],
     ['udaddy', `udaddy -s ${SERVER}`],
     ['rdma_server', `rdma_client -s ${SERVER}`],
+    ['rstream -S 64 -C 10 -I 1', `rstream -s ${SERVER} -S 64 -C 10 -I 1`],
     ['ib_write_bw -R -n 20', `ib_write_bw -R -n 20 ${SERVER}`],
   ])('%s', async (first, second) => {
     for (const text of await connected(first, second)) expect(text).not.toMatch(/fail|unexpected/i);
+  });
+
+  it.skipIf(!isInstalled('ucx_perftest'))('ucx_perftest -t tag_lat, which connects by datagrams', async () => {
+    const port = String(await freePort());
+    const args = ['ucx_perftest', '-t', 'tag_lat', '-n', '20', '-w', '1', '-p', port];
+    const ucx = ['UCX_TLS=rc_verbs,ud_verbs', 'UCX_NET_DEVICES=rocev2_0:1'];
+    const first = start('server', 'env', [...ucx, ...args]);
+    await eventually(() => listens(Number(port)) || first.child.exitCode !== null);
+    const second = start('client', 'env', [...ucx, ...args, '127.0.0.1']);
+    const ends = await Promise.all([first.ended, second.ended]);
+    expect(ends.map(({ code }) => code)).toEqual([0, 0]);
+    expect(ends[1].text).toMatch(/Final:/);
   });
 
   it('rping without a server is rejected', async () => {

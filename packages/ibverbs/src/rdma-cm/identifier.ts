@@ -14,6 +14,7 @@ import {
   udpServiceId,
 } from 'rocev2/internal/cm';
 import { randomInt } from 'rocev2/internal/core';
+import { isLoopback } from 'rocev2/internal/dgram-ext';
 import { IpAddress } from 'rocev2/internal/packet';
 import { Access, type RdmaDevice } from 'rocev2/internal/verbs';
 import * as cm from './layout.js';
@@ -125,11 +126,17 @@ export class Identifier {
 
   bind(to: cm.CmAddress | undefined): CmResult {
     if (to === undefined || this.#isBound) return errno.EINVAL;
-    const { address } = this.#host.device;
-    if (to.address !== undefined && !to.address.equals(address)) return errno.ENODEV;
+    if (to.address !== undefined && !this.#isOfDevice(to.address)) return errno.ENODEV;
     if (!this.#takePort(to.port)) return errno.EADDRINUSE;
-    this.#boundTo = to.address;
+    this.#boundTo = to.address && this.#host.device.address;
     return DONE;
+  }
+
+  /** A loopback address means the device unless devices have such addresses: libfabric tries it first. */
+  #isOfDevice(given: IpAddress): boolean {
+    const { address } = this.#host.device;
+    if (given.equals(address)) return true;
+    return given.family === address.family && isLoopback(given) && !isLoopback(address);
   }
 
   #takePort(port: number): boolean {
@@ -145,7 +152,7 @@ export class Identifier {
   resolveAddress(from: cm.CmAddress | undefined, to: cm.CmAddress | undefined): CmResult {
     const { device } = this.#host;
     if (to === undefined || this.#remote !== undefined) return errno.EINVAL;
-    if (from?.address !== undefined && !from.address.equals(device.address)) return errno.ENODEV;
+    if (from?.address !== undefined && !this.#isOfDevice(from.address)) return errno.ENODEV;
     const address = to.address ?? device.address; // As Linux does: the loopback of an address that means any.
     if (address.family !== device.address.family) return errno.EADDRNOTAVAIL;
     if (!this.#takePort(from?.port ?? 0)) return errno.EADDRINUSE;
