@@ -19,12 +19,19 @@ const RANGE_BYTES = 1 << 30;
 const STATUS_BYTES_MAX = 64 * RANGE_BYTES;
 const CACHE_BYTES_MAX = 32 << 20;
 
-/** Longer reads take turns in parts, so that short ones of other clients do not wait for them. */
+/** Reads and writes take turns at the disk; long reads in parts of this size. */
 const TURN_BYTES = 256 << 10;
+/** Reads up to this size need no turn, so that they wait only for what is at the disk. */
+const SHORT_BYTES = 16 << 10;
 
 export interface ServedExport extends NbdExport {
   readonly device: BlockDevice;
   readonly limit?: RateLimit | undefined;
+}
+
+/** Whether a request needs a turn at the disk. A WRITE does not hold a place there while its data arrives. */
+export function takesTurns({ type, lengthBytes }: NbdRequest): boolean {
+  return type === wire.CMD_WRITE || (type === wire.CMD_READ && lengthBytes > SHORT_BYTES);
 }
 
 /**
@@ -35,6 +42,7 @@ export async function executePart(
   request: NbdRequest,
   { whole, isLast }: WritePart,
   agreement: NbdAgreement<ServedExport>,
+  turns: FairClient,
 ): Promise<readonly Uint8Array[]> {
   const { device } = agreement.export;
   const attempt = async (work: () => Promise<void>) => {
@@ -45,7 +53,7 @@ export async function executePart(
   };
   whole.outstanding++;
   whole.isAll ||= isLast;
-  await attempt(() => device.write(request.offset, request.data));
+  await attempt(() => inTurn(turns, request.lengthBytes, () => device.write(request.offset, request.data)));
   if (--whole.outstanding > 0 || !whole.isAll) return [];
   if ((request.flags & wire.CMD_FLAG_FUA) !== 0) await attempt(() => device.flush());
   if (whole.failure === undefined) return [shortReply(request.echo)];
@@ -123,12 +131,12 @@ async function success(
   switch (type) {
     case wire.CMD_READ: {
       const into = allocate(lengthBytes);
-      if (lengthBytes <= TURN_BYTES) await device.read(offset, lengthBytes, into);
-      else await readInTurns(device, offset, into, turns);
+      if (takesTurns(request)) await readInTurns(device, offset, into, turns);
+      else await device.read(offset, lengthBytes, into);
       return structuredReplies ? readReply(echo, offset, into) : [shortReply(echo), into];
     }
     case wire.CMD_WRITE:
-      await device.write(offset, data, { fua });
+      await inTurn(turns, lengthBytes, () => device.write(offset, data, { fua }));
       break;
     case wire.CMD_FLUSH:
       await device.flush();
@@ -150,6 +158,17 @@ async function success(
     }
   }
   return [shortReply(echo)];
+}
+
+async function inTurn(turns: FairClient, bytes: number, work: () => Promise<void>): Promise<void> {
+  const granted = turns.take(bytes);
+  if (granted !== undefined) await granted;
+  try {
+    await work();
+  } finally {
+    turns.done();
+    turns.give(bytes);
+  }
 }
 
 async function readInTurns(device: BlockDevice, offset: number, into: Uint8Array, turns: FairClient): Promise<void> {

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../core/clock.js';
 import type { FairClient, FairQueue, RequestPace } from '../../core/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
-import { execute, executePart, readInParts, type ServedExport } from './execute.js';
+import { execute, executePart, readInParts, type ServedExport, takesTurns } from './execute.js';
 import { memoryOf, type NbdRequest, PART_BYTES, refusalOf } from './protocol/nbd-request.js';
 import { NbdServerSession } from './protocol/nbd-server-session.js';
 import { CMD_READ } from './protocol/wire.js';
@@ -52,7 +52,7 @@ export interface NbdCounters {
 
 export interface NbdShared {
   readonly queue: FairQueue;
-  /** Turns at the disk of parts of long reads. */
+  /** Turns at the disk of writes and of parts of reads. */
   readonly turns: FairQueue;
   readonly buffers: BufferCache;
   readonly counters: NbdCounters;
@@ -75,6 +75,8 @@ export class NbdServerConnection {
   #bytes = 0;
   #isAsking = false;
   #room: number | undefined;
+  /** The request that has room has a place among the requests that need no turn. */
+  #hasSlot = false;
   #finishing = false;
   #closed = false;
   #corked = false;
@@ -111,7 +113,7 @@ export class NbdServerConnection {
       this.#client.leave();
       this.#turns.leave();
       if (this.#room === undefined) return;
-      this.#client.done();
+      if (this.#hasSlot) this.#client.done();
       this.#client.give(this.#room);
     });
   }
@@ -200,6 +202,8 @@ export class NbdServerConnection {
     const granted = () => {
       this.#isAsking = false;
       this.#room = bytes;
+      this.#hasSlot = !takesTurns(request);
+      if (!this.#hasSlot) this.#client.done();
       if (isLater) this.#pump();
     };
     this.#client.ask(bytes, granted, this.#limitOf(request));
@@ -248,7 +252,6 @@ export class NbdServerConnection {
       else if (this.#requests === 0) this.#socket.end();
     };
     if (bytes < memoryOf(request)) {
-      this.#client.done();
       this.#parted = this.#parted.then(async () => {
         const buffer = this.#allocate(bytes);
         await this.#sendInParts(request, buffer);
@@ -259,9 +262,9 @@ export class NbdServerConnection {
     const reply =
       request.part === undefined
         ? await execute(request, agreement, this.#allocate, this.#turns)
-        : await executePart(request, request.part, agreement);
+        : await executePart(request, request.part, agreement, this.#turns);
     buffers.give(request.data);
-    this.#client.done();
+    if (!takesTurns(request)) this.#client.done();
     if (reply.length === 0) sent();
     else this.#send(reply, () => sent(isRead ? reply.at(-1) : undefined));
   }

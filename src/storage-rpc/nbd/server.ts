@@ -50,8 +50,8 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
 };
 
 const REQUESTS_MAX = 128;
-/** Parts of long reads that are at the disk at a time: 2 MiB. */
-const TURNS = 8;
+/** Writes and parts of reads that are at the disk at a time, in bytes: a short read waits for no more. */
+const TURN_BYTES_MAX = 2 << 20;
 const MEMORY_BYTES_MIN = 64 << 20;
 const MEMORY_BYTES_MAX = 192 << 20;
 /** Clients still in the handshake are evicted first. */
@@ -90,7 +90,7 @@ export class NbdServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #exports: readonly ServedExport[];
   readonly #queue: FairQueue;
-  readonly #turns = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: TURNS, bytesMax: Number.POSITIVE_INFINITY });
+  readonly #turns = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: REQUESTS_MAX, bytesMax: TURN_BYTES_MAX });
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
   readonly #limiter: ConnectionLimiter<Socket>;

@@ -68,6 +68,86 @@ test('63 clients that read 64 MiB each and fetch nothing hold less than the budg
   expect((await good.reply()).data.length).toBe(2 * MIB + 8); // More than its own share: the pool is free again.
 });
 
+/** Serves one request per round of the event loop, in the order of arrival, and counts bytes as a clock counts time. */
+class MeteredDisk extends MemoryDevice {
+  readonly #queue: Array<() => void> = [];
+  servedBytes = 0;
+
+  override read(_offset: number, length: number): Promise<void> {
+    return this.#served(length);
+  }
+
+  override write(_offset: number, { length }: Uint8Array): Promise<void> {
+    return this.#served(length);
+  }
+
+  #served(bytes: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#queue.push(() => {
+        this.servedBytes += bytes;
+        resolve();
+      });
+      if (this.#queue.length === 1) setImmediate(this.#serve);
+    });
+  }
+
+  readonly #serve = (): void => {
+    this.#queue[0]();
+    this.#queue.shift();
+    if (this.#queue.length > 0) setImmediate(this.#serve);
+  };
+}
+
+test.each([
+  ['READs of 256 KiB', () => Array.from({ length: 64 }, () => request(CMD.READ, 0, 256 << 10))],
+  ['WRITEs of 4 MiB', () => [request(CMD.WRITE, 0, 4 * MIB), Buffer.alloc(4 * MIB)]],
+])('short READs wait for few bytes of 12 clients that send %s to a saturated disk', async (_, hostileRequests) => {
+  const device = new MeteredDisk(32 * MIB);
+  const served = await ServedDisk.open(device);
+  closers.push(() => served.close());
+  const bytes = Buffer.concat(hostileRequests());
+  const hostile = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const client = await RawClient.inTransmission(served.path);
+      client.socket.pause();
+      client.send(bytes);
+      return client;
+    }),
+  );
+  closers.push(() => hostile.forEach(({ socket }) => void socket.destroy()));
+  const good = await RawClient.inTransmission(served.path);
+  closers.push(() => good.socket.destroy());
+  await eventually(() => device.servedBytes > MIB);
+  let most = 0;
+  for (let i = 0; i < 20; i++) {
+    const before = device.servedBytes;
+    good.send(request(CMD.READ, 512 * i, 512));
+    expect((await good.reply(512)).errno).toBe(0);
+    most = Math.max(most, device.servedBytes - before);
+  }
+  // 2 MiB are at the disk; the rest is served while the request and its reply are in sockets.
+  expect(most).toBeLessThan(6 * MIB);
+});
+
+test('clients that do not finish their WRITEs take no place at the disk from others', async () => {
+  const served = await ServedDisk.open(await disk(MIB), { clientsMax: 200 });
+  closers.push(() => served.close());
+  const hostile = await Promise.all(
+    Array.from({ length: 150 }, async () => {
+      const client = await RawClient.inTransmission(served.path);
+      client.send(request(CMD.WRITE, 0, 4096), Buffer.alloc(1000));
+      return client;
+    }),
+  );
+  closers.push(() => hostile.forEach(({ socket }) => void socket.destroy()));
+  await eventually(() => served.server.heldBytes >= 128 * 4096);
+  const good = await RawClient.inTransmission(served.path);
+  closers.push(() => good.socket.destroy());
+  good.send(request(CMD.READ, 0, 512), request(CMD.WRITE, 0, 512, { data: Buffer.alloc(512, 2) }));
+  expect((await good.reply(512)).errno).toBe(0);
+  expect((await good.reply()).errno).toBe(0);
+});
+
 test.each(['simple', 'structured'] as const)(
   'READs of 8 MiB are answered while others hold all memory and fetch nothing (%s replies)',
   async (form) => {
