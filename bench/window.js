@@ -56,7 +56,7 @@ for (const blockBytes of BLOCK_SIZES) {
         matNs: 5e6,
         nic,
       };
-      const result = await runWindow(settings, { interrupted: signal, onSent: () => {} });
+      const result = await runWindow(settings, { interrupted: signal, onSent: () => {}, note: () => {} });
       if (!result.verified) throw new Error(`${policy}: the received data differs from the data sent`);
       runs[policy].seconds.push(result.seconds);
       runs[policy].controlMessages.push((result.controlMessages * 1024 * blockBytes) / totalBytes);

@@ -104,7 +104,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
       matNs: options.mat,
       nic: nicOf(options),
     },
-    { interrupted, onSent },
+    { interrupted, onSent, note: (text) => output.note(text) },
   ).finally(() => progress.stop());
   output.line();
   output.table(

@@ -1,4 +1,4 @@
-import { ChildService, fillPattern, type NicFlags, whileAlive } from '@rocev2/command';
+import { ChildService, copyWords, fillPattern, type NicFlags, whileAlive } from '@rocev2/command';
 import { dial, exchangeAsClient } from 'rocev2/internal/cm';
 import { crc32, NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
@@ -22,6 +22,7 @@ interface WindowSettings {
 export interface WindowRun {
   readonly interrupted: AbortSignal;
   onSent(bytes: number): void;
+  note(text: string): void;
 }
 
 /** The fields of `window --json`. */
@@ -51,9 +52,9 @@ const GROW_AFTER_STALLS = 8;
 /** Different blocks in turn, so that a misplaced block is noticed. */
 const SOURCE_BLOCKS_MIN = 3;
 
-export async function runWindow(settings: WindowSettings, { interrupted, onSent }: WindowRun): Promise<WindowResult> {
+export async function runWindow(settings: WindowSettings, run: WindowRun): Promise<WindowResult> {
   await using server = new ChildService<WindowServerService>('server', new URL('./server-process.js', import.meta.url));
-  return await whileAlive([server], unlessFailed(server, writeAll(server, settings, { interrupted, onSent })));
+  return await whileAlive([server], unlessFailed(server, writeAll(server, settings, run)));
 }
 
 /** If it fails because the server has, the server's own error counts. */
@@ -91,6 +92,8 @@ async function writeAll(
     const setUpMessages = end.link.counters.sent;
     const { totalBytes, seconds, digest } = await pump(writer, source, settings, run);
     const result = await settled(server, totalBytes);
+    const copies = copyWords(end.device.counters());
+    if (copies !== undefined) run.note(copies);
     const descriptions = policy === 'baseline' ? 0 : 1;
     return {
       policy,

@@ -1,5 +1,6 @@
 import {
   CommandFailure,
+  copyWords,
   defineDocument,
   EXIT_VERIFICATION_FAILED,
   endingWithFigures,
@@ -52,9 +53,11 @@ interface Samples {
 
 export async function runKvBench(host: string, options: KvBenchOptions, output: Output): Promise<void> {
   const { keys, value, depth, duration } = options;
-  const result = await withReader(host, options, async (kv): Promise<KvBenchResult> => {
+  const result = await withReader(host, options, async (kv, device): Promise<KvBenchResult> => {
     const work = measure(kv, options, output.io.interrupted);
     const { gets, sets, seconds } = await endingWithFigures(work, output.io);
+    const copies = copyWords(device.counters());
+    if (copies !== undefined) output.note(copies);
     return {
       keys,
       valueBytes: value,

@@ -1,7 +1,7 @@
 import { localAddressTowards, type NicFlags, nicOf, resolveHost, type SecureFlags, secureOf } from '@rocev2/command';
 import { parseHost } from 'rocev2/internal/core';
 import { IpAddress } from 'rocev2/internal/packet';
-import { openDevice } from 'rocev2/internal/verbs';
+import { openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
 import { type KvClient, type KvShards, openKv, openKvShards } from '../index.js';
 
 export interface KvReaderOptions extends NicFlags, SecureFlags {
@@ -14,7 +14,7 @@ export type Reader = KvClient<Uint8Array> | KvShards<Uint8Array>;
 export async function withReader<T>(
   host: string,
   options: KvReaderOptions,
-  work: (kv: Reader) => Promise<T>,
+  work: (kv: Reader, device: RdmaDevice) => Promise<T>,
 ): Promise<T> {
   const { port, bind } = options;
   const owners = await Promise.all(host.split(',').map((text) => ownerOf(text.trim(), port)));
@@ -27,7 +27,7 @@ export async function withReader<T>(
   });
   await using kv =
     owners.length === 1 ? await openKv({ device, ...owners[0] }) : await openKvShards({ device, owners });
-  return await work(kv);
+  return await work(kv, device);
 }
 
 async function ownerOf(text: string, defaultPort: number): Promise<{ readonly host: string; readonly port: number }> {

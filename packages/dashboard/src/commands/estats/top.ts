@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   attach,
+  copyWords,
   counted,
   defineDocument,
   type EndpointDocument,
@@ -57,6 +58,8 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
     `${output.colors.bold(endpointName(snapshot))}  ${snapshot.port}, up ${uptimeSeconds.toFixed(0)} s, ` +
       `last ${coveredSeconds.toFixed(0)} s shown, event loop late by ${formatNs(loopDelay.p99Ns)} (p99)`,
   );
+  const copies = copyWords(snapshot.device.counters);
+  if (copies !== undefined) output.line(`  ${copies}`);
   for (const { conn, total, protection } of snapshot.qps) {
     const earlier = before?.qps.find((qp) => qp.conn === conn)?.total.counters;
     const seconds = earlier === undefined ? uptimeSeconds : uptimeSeconds - before!.uptimeSeconds;
