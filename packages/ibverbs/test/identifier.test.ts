@@ -9,7 +9,7 @@ import { Identifier, type IdentifierHost } from '../src/rdma-cm/identifier.js';
 function bind(device: string, to: string): number {
   const host = {
     device: { address: IpAddress.parse(device) },
-    driver: { random: new SeededRandom(1) },
+    driver: { random: new SeededRandom(1).stream('identifiers') },
     takePort: () => true,
   };
   const id = new Identifier(host as unknown as IdentifierHost, () => {}, { number: 1, uid: 0n, portSpace: 0x0106 });
