@@ -45,8 +45,11 @@ function withExported(paths) {
   return all;
 }
 
+/** First in the declaration of each entry point: the compiler names these types where they are missing. */
+const NODE_TYPES = '/// <reference types="node" />\n';
+
 /** Copies a declaration. Returns those that it imports from its own package, as paths from the root of the repository. */
-function copyDeclaration(folder, path, hasComments) {
+function copyDeclaration(folder, path, { isEntry, hasComments }) {
   const neighbours = [];
   const text = textOf(path).replace(RELATIVE, (specifier, _, name) => {
     const neighbour = fileOf(path, name);
@@ -56,7 +59,7 @@ function copyDeclaration(folder, path, hasComments) {
   });
   const to = join(ROOT, folder, 'dist/types', path);
   mkdirSync(dirname(to), { recursive: true });
-  writeFileSync(to, hasComments ? text : text.replace(COMMENT, ''));
+  writeFileSync(to, (isEntry ? NODE_TYPES : '') + (hasComments ? text : text.replace(COMMENT, '')));
   return neighbours;
 }
 
@@ -73,6 +76,7 @@ function entryPointsOf(folder) {
 
 for (const folder of packageFolders()) {
   const wanted = entryPointsOf(folder);
+  const entries = new Set(wanted);
   // Programs see the comments of what public entry points export; the tarball is limited.
   const documented = withExported(wanted.filter((path) => !path.startsWith('src/internal/')));
   rmSync(join(ROOT, folder, 'dist/types'), { recursive: true, force: true });
@@ -81,6 +85,6 @@ for (const folder of packageFolders()) {
     const path = wanted.pop();
     if (copied.has(path)) continue;
     copied.add(path);
-    wanted.push(...copyDeclaration(folder, path, documented.has(path)));
+    wanted.push(...copyDeclaration(folder, path, { isEntry: entries.has(path), hasComments: documented.has(path) }));
   }
 }

@@ -188,6 +188,26 @@ describe.runIf(isBuilt)('published types', () => {
     180_000,
   );
 
+  it('name the types of Node.js where a program lacks them', () => {
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(peerDependencies).toEqual({ '@types/node': '>=20' });
+    expect(peerDependenciesMeta).toEqual({ '@types/node': { optional: true } });
+    writeFileSync(join(project, 'untyped.ts'), "export { openDevice } from 'rocev2';");
+    const complaintsWith = (typeRoots: string[], types: string[]) =>
+      ts
+        .getPreEmitDiagnostics(
+          ts.createProgram(
+            [join(project, 'untyped.ts')],
+            { ...OPTIONS, ...RESOLUTIONS[0][1], typeRoots, types },
+            hostWithMemory(),
+          ),
+        )
+        .map(({ code, messageText }) => `TS${code} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`);
+    const missing = "TS2688 Cannot find type definition file for 'node'.";
+    expect(complaintsWith([], [])).toContainEqual(expect.stringContaining(missing));
+    expect(complaintsWith(OPTIONS.typeRoots!, ['node']).join('\n')).not.toContain(missing);
+  }, 180_000);
+
   it('have no member that is marked as internal', () => {
     const marked = sourceFiles().flatMap(internalMembers);
     expect(marked).toEqual(expect.arrayContaining(['RdmaDevice.link', 'QueuePair.sendDone', 'Connection.over']));

@@ -32,6 +32,11 @@ beforeAll(async () => {
   const kv = kept(await openKv({ device, host: HOST, port: store.port }));
   const served = kept(await servePrimitives({ device, port: 0 }));
   const primitives = kept(await openPrimitives({ device, host: HOST, port: served.port }));
+  const lock = await primitives.lock('own', { leaseMs: 500 });
+  const semaphore = await primitives.semaphore('own-permits', { permits: 2, leaseMs: 500 });
+  const consumer = await served.ring('own', { slots: 4, bytes: 64 });
+  const release = (lease: { release(): Promise<void> } | undefined) => lease?.release();
+  const shards = kept(await openKvShards({ device, owners: [{ host: HOST, port: store.port }] }));
   const key = 'key';
   const value = Buffer.from('value');
   cases = [
@@ -65,7 +70,7 @@ beforeAll(async () => {
       undo: close,
       args: [{ device, owners: [{ host: HOST, port: store.port }], codec: 'bytes', reconnectMs: 0, ...wait }],
     },
-    ...[kv, store].flatMap((one): Case[] => [
+    ...[kv, store, shards].flatMap((one): Case[] => [
       { name: 'Kv.get', call: bound(one, 'get'), args: [key, wait] },
       { name: 'Kv.getEntry', call: bound(one, 'getEntry'), args: [key, wait] },
       { name: 'Kv.getMany', call: bound(one, 'getMany'), args: [[key], wait] },
@@ -74,7 +79,9 @@ beforeAll(async () => {
       { name: 'Kv.compareAndSet', call: bound(one, 'compareAndSet'), args: [key, 0, value, { ...wait, ttlMs: 1000 }] },
       { name: 'Kv.delete', call: bound(one, 'delete'), args: [key, wait] },
       { name: 'Kv.watch', call: bound(one, 'watch'), args: ['', wait] },
+      { name: 'Kv.entries', call: bound(one, 'entries'), args: [{ prefix: '', ...wait }] },
     ]),
+    { name: 'KvShards.ownerOf', call: bound(shards, 'ownerOf'), args: [key] },
     {
       name: 'servePrimitives',
       call: servePrimitives as Call,
@@ -98,13 +105,24 @@ beforeAll(async () => {
     { name: 'Primitives.barrier', call: bound(primitives, 'barrier'), args: ['b', { ...wait, parties: 2 }] },
     { name: 'PrimitivesOwner.ring', call: bound(served, 'ring'), args: ['r', { slots: 4, bytes: 64 }], undo: close },
     { name: 'Primitives.ring', call: bound(primitives, 'ring'), args: ['r', wait] },
-    { name: 'Counter.add', call: bound(await primitives.counter('c'), 'add'), args: [1n, wait] },
+    { name: 'RemoteCounter.add', call: bound(await primitives.counter('c'), 'add'), args: [1n, wait] },
     {
-      name: 'Counter.compareAndSet',
+      name: 'RemoteCounter.compareAndSet',
       call: bound(await primitives.counter('c'), 'compareAndSet'),
       args: [0n, 1n, wait],
     },
-    { name: 'Sequencer.next', call: bound(await primitives.sequencer('s'), 'next'), args: [1, wait] },
+    { name: 'RemoteSequencer.next', call: bound(await primitives.sequencer('s'), 'next'), args: [1, wait] },
+    { name: 'RemoteCounter.get', call: bound(await primitives.counter('c'), 'get'), args: [wait] },
+    { name: 'RemoteBarrier.wait', call: bound(await primitives.barrier('b', { parties: 2 }), 'wait'), args: [wait] },
+    { name: 'RemoteLock.acquire', call: bound(lock, 'acquire'), args: [wait], undo: release },
+    { name: 'RemoteLock.tryAcquire', call: bound(lock, 'tryAcquire'), args: [wait], undo: release },
+    { name: 'RemoteLock.run', call: bound(lock, 'run'), args: [async () => {}, wait] },
+    { name: 'Lease.release', call: async (...args: never[]) => (await lock.acquire()).release(...args), args: [wait] },
+    { name: 'RemoteSemaphore.acquire', call: bound(semaphore, 'acquire'), args: [wait], undo: release },
+    { name: 'RemoteSemaphore.run', call: bound(semaphore, 'run'), args: [async () => {}, wait] },
+    { name: 'RingConsumer.next', call: bound(consumer, 'next'), args: [wait] },
+    { name: 'RemoteRing.push', call: bound(await primitives.ring('own'), 'push'), args: [Buffer.from('x'), wait] },
+    { name: 'rpcOverStream', call: rpcOverStream as Call, args: [new PassThrough()] },
     { name: 'connectRpc', call: connectRpc as Call, args: [carrier(), {}, { callsMax: 1, itemsMax: 1 }], undo: close },
     {
       name: 'serveRpc',

@@ -1,4 +1,4 @@
-import { type Clock, RoceError, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
+import { type Clock, checkKind, RoceError, WaitDeadline, type WaitOptions, waitForEvent } from 'rocev2/internal/core';
 import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
 import type { RemoteWords } from './words.js';
 
@@ -136,6 +136,7 @@ export class Lease {
 
   /** Does `work`, and gives the lock back. Resolves or rejects as `work` does. @internal */
   async during<T>(work: (lease: Lease) => Promise<T>): Promise<T> {
+    checkKind('work', work, typeof work === 'function', 'a function');
     try {
       return await work(this);
     } finally {

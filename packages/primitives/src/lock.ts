@@ -1,4 +1,11 @@
-import { type CancellationState, NS_PER_MS, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import {
+  type CancellationState,
+  checkKind,
+  NS_PER_MS,
+  WaitDeadline,
+  type WaitOptions,
+  waitFor,
+} from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { freeWord, isHeld, tokenOf } from './lease-word.js';
@@ -71,6 +78,7 @@ export class RemoteLock {
    * `lease.signal` itself.
    */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
+    checkKind('work', work, typeof work === 'function', 'a function');
     return (await this.acquire(options)).during(work);
   }
 }

@@ -1,4 +1,4 @@
-import { type CancellationState, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
+import { type CancellationState, checkKind, WaitDeadline, type WaitOptions, waitFor } from 'rocev2/internal/core';
 import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { isHeld } from './lease-word.js';
@@ -69,6 +69,7 @@ export class RemoteSemaphore {
    * `lease.signal` itself.
    */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
+    checkKind('work', work, typeof work === 'function', 'a function');
     return (await this.acquire(options)).during(work);
   }
 }

@@ -3,7 +3,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { peerAddress } from 'rocev2/internal/cm';
-import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { checkKind, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { bodyBytesIn, HEADER_BYTES } from './frame.js';
 
@@ -185,6 +185,12 @@ export class RpcStream {
  * bytes.
  */
 export function rpcOverStream(stream: Duplex): RpcStream {
+  checkKind(
+    'stream',
+    stream,
+    typeof stream?.on === 'function' && typeof stream.write === 'function',
+    'a Duplex stream',
+  );
   if (stream.readableObjectMode || stream.writableObjectMode || stream.readableEncoding !== null) {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
