@@ -218,9 +218,10 @@ function unbroken(x: readonly number[], values: ChartSeries['values']): ChartPoi
 function scaleOfX({ x, xNames, hasLogX = false }: LineChart): Scale {
   const { min, max } = extent(x);
   if (xNames !== undefined || max === min) {
+    // Names are centred, so they need room on both sides.
     return {
       ticks: x.map((value, i) => ({ value, label: xNames?.[i] ?? String(value) })),
-      position: (value) => (max === min ? 0.5 : (value - min) / (max - min)),
+      position: (value) => (value - min + 0.5) / (max - min + 1),
     };
   }
   if (hasLogX) {

@@ -28,7 +28,8 @@ export function sweepChart(title: string, runs: readonly MeasuredRun[], measures
       `all seeds give the same run, so there is no confidence interval: --set jitter=10us starts flows at random times`,
     );
   }
-  const [xPath, ...others] = Object.keys(groups[0].point);
+  const [xPath, ...rest] = Object.keys(groups[0].point);
+  const others = rest.filter((path) => new Set(groups.map(({ point }) => textOf(point[path]))).size > 1);
   const names = [...new Set(groups.map(({ point }) => textOf(point[xPath])))];
   const numbers = names.map(numberOf);
   const isNumeric = numbers.every((value) => Number.isFinite(value)) && new Set(names.map(unitOf)).size === 1;
