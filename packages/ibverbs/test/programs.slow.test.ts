@@ -1,29 +1,15 @@
 /** Stock programs of libibverbs, librdmacm and perftest on two NICs of this process, and what is left of a program that was killed. */
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/eventually.js';
 import { freePort } from '../../../test/support/free-port.js';
-import { shimLibrary } from '../src/library.js';
-import { NicServer } from '../src/nic-server.js';
+import { isInstalled, Rig } from './rig.js';
 
 const SERVER = '127.0.42.1';
 const CLIENT = '127.0.42.2';
 const MISSING = ['cc', 'ibv_devinfo', 'ib_write_bw', 'rping'].filter((program) => !isInstalled(program));
 if (MISSING.length > 0) console.log(`skipped: ${MISSING.join(', ')} not installed`);
-
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Whether something listens on a TCP port of any address; a connection would be taken for a client. */
 function listens(port: number): boolean {
@@ -33,46 +19,21 @@ function listens(port: number): boolean {
 }
 
 describe.skipIf(MISSING.length > 0)('stock programs', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rocev2-verbs-test-'));
-  const children: ChildProcess[] = [];
-  let library = '';
-  let server: NicServer;
-  let client: NicServer;
+  let rig: Rig;
 
   beforeAll(async () => {
-    library = await shimLibrary({ ...process.env, XDG_CACHE_HOME: folder });
-    server = await NicServer.open(join(folder, 'server.sock'), { address: SERVER });
-    client = await NicServer.open(join(folder, 'client.sock'), { address: CLIENT });
+    rig = await Rig.open(SERVER, CLIENT);
   });
-
-  afterEach(async () => {
-    for (const child of children.splice(0)) child.kill('SIGKILL');
-    await eventually(() => server.programs + client.programs === 0);
-  });
-
-  afterAll(async () => {
-    await server?.close();
-    await client?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  function start(nic: 'server' | 'client', command: string, args: readonly string[]) {
-    const env = { ...process.env, LD_PRELOAD: library, ROCEV2_VERBS_SOCKETS: join(folder, `${nic}.sock`) };
-    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    children.push(child);
-    let text = '';
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (more) => (text += more));
-    const ended = once(child, 'close').then(([code]) => ({ code, text }));
-    return { child, ended };
-  }
+  afterEach(() => rig.endPrograms());
+  afterAll(() => rig?.close());
 
   /** Runs both ends to their end. */
   async function pair(command: string, ...args: string[]): Promise<string> {
     const port = await freePort();
     const common = [...args, '-p', String(port)];
-    const first = start('server', command, common);
+    const first = rig.start(SERVER, command, ...common);
     await eventually(() => listens(port) || first.child.exitCode !== null);
-    const second = start('client', command, [...common, '127.0.0.1']);
+    const second = rig.start(CLIENT, command, ...common, '127.0.0.1');
     const [a, b] = await Promise.all([first.ended, second.ended]);
     expect(`${a.text}${b.text}`).not.toMatch(/error|fail/i);
     expect([a.code, b.code], b.text).toEqual([0, 0]);
@@ -80,7 +41,7 @@ describe.skipIf(MISSING.length > 0)('stock programs', () => {
   }
 
   it('ibv_devinfo shows an active port and the GID of the address', async () => {
-    const { code, text } = await start('client', 'ibv_devinfo', ['-v']).ended;
+    const { code, text } = await rig.start(CLIENT, 'ibv_devinfo', '-v').ended;
     expect(code, text).toBe(0);
     expect(text).toMatch(/hca_id:\s+rocev2_0/);
     expect(text).toContain('PORT_ACTIVE');
@@ -115,23 +76,6 @@ describe.skipIf(MISSING.length > 0)('stock programs', () => {
     expect(await pair(command, ...args)).toMatch(tell);
   });
 
-  /** Runs both ends of programs that connect by librdmacm: each finds the other by the address of its NIC. */
-  async function connected(server_: string, client_: string): Promise<readonly string[]> {
-    const [first, ...firstArgs] = server_.split(' ');
-    const [second, ...secondArgs] = client_.split(' ');
-    const a = start('server', first, firstArgs);
-    await eventually(() => server.listeners > 0 || a.child.exitCode !== null);
-    const b = start('client', second, secondArgs);
-    const ends = await Promise.all([a.ended, b.ended]);
-    const texts = ends.map(({ text }) => text);
-    expect(
-      ends.map(({ code }) => code),
-      texts.join('\n'),
-    ).toEqual([0, 0]);
-    expect(server.listeners).toBe(0);
-    return texts;
-  }
-
   it.each([
     [`rping -s -a ${SERVER} -C 5 -V`, `rping -c -a ${SERVER} -C 5 -V`],
     ['ucmatose -c 4', `ucmatose -s ${SERVER} -c 4`],
@@ -140,33 +84,33 @@ describe.skipIf(MISSING.length > 0)('stock programs', () => {
     ['rstream -S 64 -C 10 -I 1', `rstream -s ${SERVER} -S 64 -C 10 -I 1`],
     ['ib_write_bw -R -n 20', `ib_write_bw -R -n 20 ${SERVER}`],
   ])('%s', async (first, second) => {
-    for (const text of await connected(first, second)) expect(text).not.toMatch(/fail|unexpected/i);
+    for (const text of await rig.connected(SERVER, first, CLIENT, second)) expect(text).not.toMatch(/fail|unexpected/i);
   });
 
   it.skipIf(!isInstalled('ucx_perftest'))('ucx_perftest -t tag_lat, which connects by datagrams', async () => {
     const port = String(await freePort());
     const args = ['ucx_perftest', '-t', 'tag_lat', '-n', '20', '-w', '1', '-p', port];
     const ucx = ['UCX_TLS=rc_verbs,ud_verbs', 'UCX_NET_DEVICES=rocev2_0:1'];
-    const first = start('server', 'env', [...ucx, ...args]);
+    const first = rig.start(SERVER, 'env', ...ucx, ...args);
     await eventually(() => listens(Number(port)) || first.child.exitCode !== null);
-    const second = start('client', 'env', [...ucx, ...args, '127.0.0.1']);
+    const second = rig.start(CLIENT, 'env', ...ucx, ...args, '127.0.0.1');
     const ends = await Promise.all([first.ended, second.ended]);
     expect(ends.map(({ code }) => code)).toEqual([0, 0]);
     expect(ends[1].text).toMatch(/Final:/);
   });
 
   it('rping without a server is rejected', async () => {
-    const { code, text } = await start('client', 'rping', ['-c', '-a', SERVER, '-C', '1']).ended;
+    const { code, text } = await rig.start(CLIENT, 'rping', '-c', '-a', SERVER, '-C', '1').ended;
     expect(code).not.toBe(0);
     expect(text).toMatch(/RDMA_CM_EVENT_REJECTED, error 8/);
   });
 
   it('a program that is killed leaves nothing, and the next one runs', async () => {
-    const { child, ended } = start('server', 'ibv_rc_pingpong', ['-g', '0', '-p', String(await freePort())]);
-    await eventually(() => server.objects > 3);
+    const { child, ended } = rig.start(SERVER, 'ibv_rc_pingpong', '-g', '0', '-p', String(await freePort()));
+    await eventually(() => rig.nic(SERVER).objects > 3);
     child.kill('SIGKILL');
     await ended;
-    await eventually(() => server.objects === 0);
+    await eventually(() => rig.nic(SERVER).objects === 0);
     expect(await pair('ib_write_bw', '-n', '20')).toMatch(/BW average/);
   });
 });
