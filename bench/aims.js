@@ -15,7 +15,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { AIMS, DISK_KINDS } from './aims/list.js';
 import { hasNativeCrc, machineText, portLines, thisMachine } from './aims/machine.js';
-import { diskStep, FIRST_TOUCH_CODE, firstTouchStep, gatewayStep, idleStep } from './aims/processes.js';
+import { diskStep, FIRST_TOUCH_CODE, firstTouchStep, gatewayStep, idleStep, mappedStep } from './aims/processes.js';
 import { runSteps } from './aims/repetitions.js';
 import { Samples } from './aims/samples.js';
 import { verdictOn, verdictTable } from './aims/verdict.js';
@@ -58,6 +58,7 @@ const engines = /** @type {const} */ (['inline', 'worker']);
 const only = args.only?.split(',');
 const steps = [
   ...peerSteps(),
+  mappedStep(),
   ...DISK_KINDS.map((kind) => diskStep(DISK_CELL, kind)),
   ...engines.flatMap((engine) => Object.keys(FIRST_TOUCH_CODE).map((code) => firstTouchStep(engine, code))),
   gatewayStep(GATEWAY_SECONDS),

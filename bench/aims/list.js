@@ -61,8 +61,43 @@ const MAPPED_BULK = /** @type {const} */ ([
   ['processor time per GiB at both ends relative to node:net', 'cpu', { atMost: 0.2 }],
   ['processor time per GiB at both ends relative to node:net, steady state', 'steadyCpu', { atMost: 0.2 }],
 ]);
+/** What mapped.js measures: regions of these sizes. */
+const WORKING_SETS = ['4 MiB', '256 MiB', '4 GiB'];
+const MAPPED_OPS = ['WRITE', 'READ'];
+export const MEMCPY = 'memcpy of C';
+export const KV_GET = 'mapped: kv GET of 1 KiB';
+export const LOCK = 'mapped: lock and unlock';
+/** Name of a sample of mapped.js. @param {string} what @param {string} bytes of the region */
+export const mappedName = (what, bytes) => `mapped: ${what} of 4 MiB, region of ${bytes}`;
+/** Names of the samples of mapped.js. */
+export const MAPPED_SAMPLES = [
+  ...WORKING_SETS.flatMap((bytes) => [...MAPPED_OPS, MEMCPY].map((what) => mappedName(what, bytes))),
+  KV_GET,
+  LOCK,
+];
 /** Copies to mapped regions. */
 const mapped = [
+  {
+    aim: 'mapped regions: READ of 4 MiB relative to framed node:net, steady state',
+    of: mappedName('READ', '4 MiB'),
+    to: `bulk: ${NET}`,
+    kind: 'steady',
+    atLeast: 5,
+  },
+  ...WORKING_SETS.flatMap((bytes) =>
+    MAPPED_OPS.map((op) => ({
+      aim: `mapped regions: ${op} of 4 MiB relative to memcpy of C, region of ${bytes}`,
+      of: mappedName(op, bytes),
+      to: mappedName(MEMCPY, bytes),
+      atLeast: 0.6,
+    })),
+  ),
+  ...[KV_GET, LOCK].map((of) => ({
+    aim: of.replace('mapped:', 'mapped regions:'),
+    of,
+    unit: 'us',
+    atMost: 1,
+  })),
   ...MAPPED_BULK.flatMap(([aim, kind, bar]) =>
     MAPPED.map((way) => ({
       aim: `mapped regions: ${aim}`,

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Chains, cpuNs } from '../fio/chains.js';
-import { DISK_KINDS, diskName } from './list.js';
+import { DISK_KINDS, diskName, MAPPED_SAMPLES } from './list.js';
 
 /**
  * Part of a run: what it is called, whose samples it makes, and the measurement of one repetition.
@@ -24,6 +24,7 @@ const file = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.
 const MAIN = file('../../packages/cli/bin/rocev2.js');
 const FIRST_TOUCH = file('../first-touch.js');
 const IDLE_DEVICE = file('idle-device.js');
+const MAPPED = file('mapped.js');
 const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
@@ -52,6 +53,19 @@ export function diskStep(duration, kind = 'disk') {
         const name = diskName(kind, row.op, DISK_BLOCKS[row.blockBytes], row.queueDepth, row.transport);
         add(name, { value: row.latencyNs.p50 / 1e3, cpu: row.cpuNsPerIo / 1e3 });
       }
+    },
+  };
+}
+
+/** Copies to mapped regions, and the packages that use them: `mapped.js`. @returns {Step} */
+export function mappedStep() {
+  return {
+    name: 'mapped',
+    samples: MAPPED_SAMPLES,
+    once: true,
+    run: async (add) => {
+      const { stdout } = await run(process.execPath, [MAPPED], { timeout: LIMIT_MS });
+      for (const [name, value] of Object.entries(JSON.parse(stdout))) add(name, { value, steady: value });
     },
   };
 }

@@ -53,7 +53,7 @@ const { runPair } = await load<{ runPair(run: object): Promise<{ client: { laten
   'peers/pairs.js',
 );
 const processes =
-  await load<Record<'diskStep' | 'gatewayStep' | 'idleStep', (of: unknown, kind?: string) => Step>>(
+  await load<Record<'diskStep' | 'gatewayStep' | 'idleStep' | 'mappedStep', (of: unknown, kind?: string) => Step>>(
     'aims/processes.js',
   );
 const { FIRST_TOUCH_CODE, firstTouchStep } = await load<{
@@ -116,6 +116,7 @@ describe('aims', () => {
       ),
       ...DISK_KINDS.flatMap((kind) => processes.diskStep(1, kind).samples),
       ...[processes.gatewayStep, processes.idleStep].flatMap((step) => step(1).samples),
+      ...processes.mappedStep(1).samples,
       ...['inline', 'worker'].flatMap((engine) =>
         Object.keys(FIRST_TOUCH_CODE).flatMap((code) => firstTouchStep(engine, code).samples),
       ),
