@@ -3,7 +3,6 @@
  * the program needs no thread that takes part, and memory that it frees is an error of the access.
  */
 
-import { getSystemErrorName } from 'node:util';
 import { RoceError } from 'rocev2/internal/core';
 import { type LibC, libC, nativeFunction } from 'rocev2/internal/dgram-ext';
 import type { ForeignMemory } from 'rocev2/internal/memory';
@@ -53,16 +52,6 @@ export class ProcessMemory implements ForeignMemory {
 
   write(address: number, from: Uint8Array, fromOffset: number, length: number): boolean {
     return this.#transfer(this.#calls.write, address, length, from, fromOffset);
-  }
-
-  /** Throws ERR_ROCE_IO, with what to do, unless the byte at this address can be read. */
-  check(address: number): void {
-    if (this.read(address, 1, new Uint8Array(new ArrayBuffer(8)), 0)) return;
-    const errno = this.#calls.lib.errno();
-    const hint =
-      'both must run as the same user; in a container allow process_vm_readv, for instance by the seccomp profile';
-    const name = errno === 0 ? 'a short read' : getSystemErrorName(-errno);
-    throw new RoceError('ERR_ROCE_IO', `the memory of process ${this.#pid} cannot be read: ${name}`, hint);
   }
 
   #transfer(call: Transfer, address: number, length: number, bytes: Uint8Array, offset: number): boolean {
