@@ -196,6 +196,7 @@ const SERVERS: Readonly<Record<string, () => Promise<Program>>> = {
   'kv serve': () => serving(start('kv', 'serve', '--bind', SERVER, '-p', port())),
   'nvme target': () =>
     serving(start('nvme', 'target', '--disk', 'memory', '--size', '1MiB', '--bind', SERVER, '-p', port())),
+  'verbs serve': () => serving(start('verbs', 'serve', '--bind', SERVER)),
   'conform serve': () => serving(start('conform', 'serve', '--bind', SERVER, '--port', port())),
   switch: () => serving(start('switch', '--port', `a=${SERVER}:${port()}`, '--port', `b=${SERVER}:${port()}`)),
   wire: () => serving(start('wire', `${SERVER}:${port()}`, `${SERVER}:${port()}`)),

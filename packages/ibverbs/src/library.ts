@@ -23,6 +23,7 @@ const FOLDERS: Partial<Record<string, readonly string[]>> = {
   arm64: ['/lib/aarch64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/lib64', '/usr/lib64', '/usr/lib'],
 };
 const FLAGS = ['-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', `-Wl,-soname,${NAME}`];
+const CACHE_HINT = 'give XDG_CACHE_HOME a folder that you can write, on a file system with space';
 const RETURNS_POINTER = /create|alloc|open|reg_|import|_str$|path|get_device/;
 
 /** The library for this machine, from the cache or compiled now. Rejects with what to install if it cannot be made. */
@@ -37,11 +38,14 @@ export async function shimLibrary(env: NodeJS.ProcessEnv): Promise<string> {
   const cache = await cacheFolder(env);
   const library = path.join(cache, hash, NAME);
   if (existsSync(library)) return library;
-  await mkdir(cache, { recursive: true, mode: 0o700 });
-  const work = await mkdtemp(path.join(cache, 'build-'));
+  const work = await mkdir(cache, { recursive: true, mode: 0o700 })
+    .then(() => mkdtemp(path.join(cache, 'build-')))
+    .catch(cannotWrite);
   try {
-    await writeFile(path.join(work, 'stubs.c'), stubs);
-    await writeFile(path.join(work, 'versions'), script);
+    await Promise.all([
+      writeFile(path.join(work, 'stubs.c'), stubs),
+      writeFile(path.join(work, 'versions'), script),
+    ]).catch(cannotWrite);
     const files = names.filter((name) => name.endsWith('.c')).map((name) => path.join(SOURCES, name));
     await compile([...FLAGS, '-Wl,--version-script=versions', '-o', NAME, 'stubs.c', ...files], work, env);
     // Another process may have made it first: both are the same.
@@ -52,6 +56,10 @@ export async function shimLibrary(env: NodeJS.ProcessEnv): Promise<string> {
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+function cannotWrite(cause: Error): never {
+  throw new RoceError('ERR_ROCE_IO', `the library cannot be written: ${cause.message}`, CACHE_HINT, { cause });
 }
 
 function installedLibrary(): string {
@@ -92,6 +100,9 @@ async function compile(args: readonly string[], cwd: string, env: NodeJS.Process
     const { code, stderr } = cause as { code?: unknown; stderr?: string };
     const isMissing = code === 'ENOENT';
     const text = isMissing ? `there is no C compiler '${compiler}'` : `${compiler} failed: ${stderr ?? cause}`;
+    if (/no space left|quota exceeded|read-only file system/i.test(text)) {
+      throw new RoceError('ERR_ROCE_IO', text, CACHE_HINT, { cause });
+    }
     const hint = isMissing ? 'apt install gcc libc6-dev, or set CC' : 'libc6-dev and linux-libc-dev must be installed';
     throw new RoceError('ERR_ROCE_UNSUPPORTED', text, hint, { cause });
   }

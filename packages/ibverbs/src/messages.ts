@@ -39,6 +39,9 @@ export const KIND_CHANNEL = 4;
 export const KIND_CM = 5;
 export const KIND_CM_EVENTS = 6;
 
+/** Argument of the answer to a first message: PID of the NIC process. */
+export const PID_ARGUMENT = 5;
+
 /** One message; the answer replaces the arguments in it. */
 export class NicMessage {
   readonly #view: DataView;

@@ -21,6 +21,7 @@ import {
   MESSAGE_BYTES,
   NicMessage,
   OP_HELLO,
+  PID_ARGUMENT,
   PROTOCOL_VERSION,
 } from './messages.js';
 import { Program, type SharedNic } from './program.js';
@@ -208,7 +209,7 @@ export class NicServer {
     message.setGid(1, address.gid);
     message.set(3, pathMtuMax);
     message.set(4, interfaceIndex(interfaceOf(address)));
-    message.set(5, process.pid);
+    message.set(PID_ARGUMENT, process.pid);
   }
 
   #forget(token: number): void {

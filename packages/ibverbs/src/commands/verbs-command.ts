@@ -20,7 +20,7 @@ import { PORT_IOS, type PortIo } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { shimLibrary } from '../library.js';
 import { NicServer } from '../nic-server.js';
-import { isServed, socketPath } from '../socket-folder.js';
+import { holderOf, socketPath } from '../socket-folder.js';
 
 const SIGNAL_EXIT_BASE = 128;
 interface VerbsOptions {
@@ -51,7 +51,9 @@ Examples:
     )
     .action((words: string[], options: VerbsOptions) => runProgram(words, options, new Output(io, false)));
   addVerbsOptions(
-    verbs.command('serve').description('Keep the NIC of an address running, for programs that come and go.'),
+    verbs
+      .command('serve')
+      .description('Keep the NIC of an address running until Ctrl-C, for programs that come and go.'),
   )
     .addHelpText('after', '\nExamples:\n  rocev2 verbs serve\n  rocev2 verbs serve --bind 127.0.0.2 --loss random=0.01')
     .action((_: VerbsOptions, command: Command) => serve(command.optsWithGlobals(), new Output(io, false)));
@@ -96,7 +98,7 @@ async function environment(socket: string): Promise<{ readonly [name: string]: s
 async function runProgram(words: readonly string[], options: VerbsOptions, output: Output): Promise<void> {
   const socket = await socketPath(options.bind.text, process.env);
   const variables = await environment(socket);
-  const server = (await isServed(socket)) ? undefined : await openServer(socket, options);
+  const server = (await holderOf(socket)) === undefined ? await openServer(socket, options) : undefined;
   try {
     const child = spawn(words[0], words.slice(1), { stdio: 'inherit', env: { ...process.env, ...variables } });
     const ended = once(child, 'exit').catch((cause: Error) => {
@@ -115,7 +117,14 @@ async function runProgram(words: readonly string[], options: VerbsOptions, outpu
 
 async function serve(options: VerbsOptions, output: Output): Promise<void> {
   const socket = await socketPath(options.bind.text, process.env);
-  if (await isServed(socket)) throw new CommandFailure(1, `a NIC runs on ${options.bind.text} already`);
+  const holder = await holderOf(socket);
+  if (holder !== undefined) {
+    const who = holder === 0 ? 'another process' : `process ${holder}`;
+    throw new CommandFailure(
+      1,
+      `${who} already serves the NIC of ${options.bind.text}: end it, or give another --bind`,
+    );
+  }
   const server = await openServer(socket, options);
   output.note(`NIC on ${options.bind.text}: ${server.device.portDescription}`);
   output.note(`programs find it by: eval "$(rocev2 verbs env --bind ${options.bind.text})"`);
