@@ -131,9 +131,8 @@ async function startAll(
     managers.push(address);
     port = Number(/\d+$/.exec(address)![0]);
   }
-  let cluster = '';
-  for (let k = 1; k <= nodes; k++) {
-    const folder = join(dir, `node${k}`);
+  const startNode = async (k: number) => {
+    const folder = folderOf(dir, k);
     const own = journal === undefined ? {} : { journal: { journal: join(journal, `node${k}.journal`), journalBytes } };
     const node = await family.start('node', `node${k}`, () => {
       const process = new ChildService<NodeService>(`node${k}`, new URL('./node-process.js', import.meta.url));
@@ -142,9 +141,24 @@ async function startAll(
         `node ${at.node} is at ${at.address}, in ${folder}`;
       return { process: process as Relative, started, words };
     });
-    cluster = node.cluster;
-  }
-  return { managers, cluster };
+    return node.cluster;
+  };
+  // A manager with an older copy of its metadata lets no node join, and needs all of them to rebuild it. New nodes get
+  // their numbers in order.
+  const all = Array.from({ length: nodes }, (_, k) => k + 1);
+  const isFilled = await Promise.all(all.map((k) => hasFiles(folderOf(dir, k))));
+  const clusters = await Promise.all(all.filter((k) => isFilled[k - 1]).map(startNode));
+  for (const k of all.filter((one) => !isFilled[one - 1])) clusters.push(await startNode(k));
+  return { managers, cluster: clusters[0] };
+}
+
+function folderOf(dir: string, node: number): string {
+  return join(dir, `node${node}`);
+}
+
+async function hasFiles(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => []);
+  return names.length > 0;
 }
 
 function checkManagers({ managers = 1, metadata, port }: UpOptions): void {
