@@ -17,6 +17,7 @@ import { RoundRobinEntropies } from '../build/src/retransmit/entropy-choice.js';
 import { GoBackNReceiver, GoBackNSender } from '../build/src/retransmit/go-back-n.js';
 import { registerRecovery } from '../build/src/retransmit/recovery-schemes.js';
 import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../build/src/retransmit/selective-repeat.js';
+import { wrap } from '../scripts/wrap.js';
 
 const PAGE = new URL('../docs/schemes-compared.md', import.meta.url);
 const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';
@@ -343,31 +344,33 @@ async function controlTable() {
   return table([head, ...rows]);
 }
 
-const tables = [
+const tables = wrap(
   [
-    '**Recovery schemes**: efficiency, and packets retransmitted in 10 ms. One flow of WRITEs of 1 MiB at 40 Gb/s, 2 us per cable, 220 packets in flight.',
-    '`irn` has the timeouts of its paper and 110 packets.',
-  ].join('\n'),
-  await recoveryTable(),
-  '**Incast without pauses**: 8 flows of 4 MiB into one port of 40 Gb/s with 217 packets of buffer, a run of 60 ms.',
-  await incastTable(),
-  [
-    '**Eight paths**: payload in Gb/s, the mean of four flows / the slowest, and packets retransmitted in 1 ms. The network has two leaves and eight spines,',
-    'with 100 Gb/s, 1 us and MTU 4096 on each cable. Each host of one leaf sends to one of the other, from 64 source ports.',
-    'In the third column a spine stops at 100 us, and no switch notices.',
-  ].join('\n'),
-  await pathTable(),
-  [
-    '**Eight paths into one port**: 8 flows of 2 MiB from one leaf to one host of the other. Queues have 64 packets of 4 KiB.',
-    'With trimming, packets are trimmed instead of dropped. The port can carry them in 1,384 us.',
-  ].join('\n'),
-  await trimTable(),
-  [
-    '**Rate controls** at 100 Gb/s, 1 us per cable, without pauses and with an unlimited buffer. The first four columns: 16 endless flows into one port,',
-    'from 5 to 10 ms. FCT: 48 flows of 16 KiB, one every 50 us, into the port of four endless flows.',
-  ].join('\n'),
-  await controlTable(),
-].join('\n\n');
+    [
+      '**Recovery schemes**: efficiency, and packets retransmitted in 10 ms. One flow of WRITEs of 1 MiB at 40 Gb/s, 2 us per cable, 220 packets in flight.',
+      '`irn` has the timeouts of its paper and 110 packets.',
+    ].join('\n'),
+    await recoveryTable(),
+    '**Incast without pauses**: 8 flows of 4 MiB into one port of 40 Gb/s with 217 packets of buffer, a run of 60 ms.',
+    await incastTable(),
+    [
+      '**Eight paths**: payload in Gb/s, the mean of four flows / the slowest, and packets retransmitted in 1 ms. The network has two leaves and eight spines,',
+      'with 100 Gb/s, 1 us and MTU 4096 on each cable. Each host of one leaf sends to one of the other, from 64 source ports.',
+      'In the third column a spine stops at 100 us, and no switch notices.',
+    ].join('\n'),
+    await pathTable(),
+    [
+      '**Eight paths into one port**: 8 flows of 2 MiB from one leaf to one host of the other. Queues have 64 packets of 4 KiB.',
+      'With trimming, packets are trimmed instead of dropped. The port can carry them in 1,384 us.',
+    ].join('\n'),
+    await trimTable(),
+    [
+      '**Rate controls** at 100 Gb/s, 1 us per cable, without pauses and with an unlimited buffer. The first four columns: 16 endless flows into one port,',
+      'from 5 to 10 ms. FCT: 48 flows of 16 KiB, one every 50 us, into the port of four endless flows.',
+    ].join('\n'),
+    await controlTable(),
+  ].join('\n\n'),
+);
 
 if (options.csv !== undefined) writeFileSync(options.csv, csvOf(measured));
 if (options.plot !== undefined) {
