@@ -22,15 +22,21 @@ import {
 } from '@rocev2/lab/fluid';
 import type { Scenario, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Curve, Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import {
+  type Curve,
+  type Explanation,
+  FAIR_SHARE_MAX,
+  type Outcome,
+  type SimulatedScene,
+  type Values,
+  type Variant,
+} from './scene.js';
 import { nsOf } from './units.js';
 
 /** Of packets with 1,024 bytes of payload. */
 const WIRE_PER_PAYLOAD = 1106 / 1024;
 /** A mark goes to the receiver, and the notification to the sender, over two links each. */
 const LINKS_BOTH_WAYS = 4;
-/** At most this useful, so that the colour is not that of success. */
-const UNSTEADY_SHARE = 0.5;
 const QUEUE_MAX_BYTES = 1e6;
 const FLOWS = ['2', '4', '8', '16', '32'] as const;
 const CURVE_FLOWS = Array.from({ length: 32 }, (_, i) => 2 * (i + 1));
@@ -160,6 +166,7 @@ function curve(values: Values): Curve | undefined {
   if (controlOf(values) === 'timely') return undefined;
   return {
     label: 'dcqcn.margin',
+    yLabel: 'dcqcn.marginName',
     xLabel: 'dcqcn.flows',
     x: CURVE_FLOWS,
     y: CURVE_FLOWS.map((flows) => marginOf(values, flows)),
@@ -175,7 +182,7 @@ function explain(values: Values, [{ result, means }]: readonly Outcome[]): Expla
     queue: (means[0] / 1000).toFixed(0),
     modelQueue: (means[1] / 1000).toFixed(0),
   };
-  const unsteady = Math.min(usefulShare, UNSTEADY_SHARE);
+  const unsteady = Math.min(usefulShare, FAIR_SHARE_MAX);
   if (controlOf(values) === 'timely') {
     return { usefulShare: unsteady, title: 'dcqcn.moving', text: 'dcqcn.moving.text', numbers: queues };
   }

@@ -2,7 +2,14 @@
 
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, SimulatedScene, Values, Variant } from './scene.js';
+import {
+  type Explanation,
+  FAIR_SHARE_MAX,
+  type Outcome,
+  type SimulatedScene,
+  type Values,
+  type Variant,
+} from './scene.js';
 
 const DURATION_NS = 5e6;
 /** Short, so that completions are dense in time. */
@@ -75,6 +82,6 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
   };
   const usefulShare = Math.min(1, ...outcomes.map(shareOf));
   return (lossy?.result.summary.droppedPackets ?? 0) > 0
-    ? { usefulShare, title: 'incast.lossy', text: 'incast.lossy.text', numbers }
+    ? { usefulShare: Math.min(usefulShare, FAIR_SHARE_MAX), title: 'incast.lossy', text: 'incast.lossy.text', numbers }
     : { usefulShare, title: 'incast.paused', text: 'incast.paused.text', numbers };
 }

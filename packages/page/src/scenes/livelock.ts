@@ -2,7 +2,15 @@
 
 import type { ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
+import {
+  chosenOf,
+  type Explanation,
+  FAIR_SHARE_MAX,
+  type Outcome,
+  type SimulatedScene,
+  type Values,
+  type Variant,
+} from './scene.js';
 import { bytesOf } from './units.js';
 
 const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat', 'irn', 'rack', 'melo'] as const;
@@ -10,7 +18,6 @@ const DURATION_NS = 10e6;
 /** Below this share of useful traffic a run makes no progress to speak of. */
 const STUCK_SHARE = 0.01;
 const GOOD_SHARE = 0.9;
-
 export const LIVELOCK: SimulatedScene = {
   kind: 'simulated',
   name: 'livelock',
@@ -95,6 +102,11 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
   const isRestarting = scheme === 'go-back-0' && usefulShare < STUCK_SHARE;
   if (isRestarting) return { usefulShare, title: 'livelock.stuck', text: 'livelock.stuck.text', numbers };
   return usefulShare < GOOD_SHARE
-    ? { usefulShare, title: 'livelock.part', text: 'livelock.part.text', numbers }
+    ? {
+        usefulShare: Math.min(usefulShare, FAIR_SHARE_MAX),
+        title: 'livelock.part',
+        text: 'livelock.part.text',
+        numbers,
+      }
     : { usefulShare, title: 'livelock.good', text: 'livelock.good.text', numbers };
 }

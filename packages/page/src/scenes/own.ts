@@ -3,7 +3,15 @@
 import type { Scenario, ScenarioResult, ScenarioRun } from '@rocev2/lab/internal/page';
 import { RATE_CONTROL_EXAMPLE, RECOVERY_EXAMPLE } from './own-examples.js';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import type { Explanation, Outcome, OwnScheme, SimulatedScene, Values, Variant } from './scene.js';
+import {
+  type Explanation,
+  FAIR_SHARE_MAX,
+  type Outcome,
+  type OwnScheme,
+  type SimulatedScene,
+  type Values,
+  type Variant,
+} from './scene.js';
 
 const KINDS = ['rate control', 'recovery scheme'] as const;
 const OWN_NAME = 'own';
@@ -15,9 +23,6 @@ const RECOVERY_NS = 2e6;
 const QUEUE_MAX_BYTES = 1e6;
 /** Of the best built-in scheme. */
 const GOOD_SHARE = 0.95;
-/** At most this useful, so that the colour is not that of success. */
-const LESS_SHARE = 0.7;
-
 export const OWN: SimulatedScene = {
   kind: 'simulated',
   name: 'own',
@@ -101,5 +106,5 @@ function explain(_values: Values, outcomes: readonly Outcome[]): Explanation {
   const share = best.means[0] === 0 ? 1 : own.means[0] / best.means[0];
   return share >= GOOD_SHARE
     ? { usefulShare: 1, title: 'own.more', text: 'own.text', numbers }
-    : { usefulShare: Math.min(share, LESS_SHARE), title: 'own.less', text: 'own.text', numbers };
+    : { usefulShare: Math.min(share, FAIR_SHARE_MAX), title: 'own.less', text: 'own.text', numbers };
 }

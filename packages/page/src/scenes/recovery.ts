@@ -3,7 +3,15 @@
 import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { recoverySchemes } from 'rocev2/internal/retransmit';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
-import { chosenOf, type Explanation, type Outcome, type SimulatedScene, type Values, type Variant } from './scene.js';
+import {
+  chosenOf,
+  type Explanation,
+  FAIR_SHARE_MAX,
+  type Outcome,
+  type SimulatedScene,
+  type Values,
+  type Variant,
+} from './scene.js';
 import { nsOf } from './units.js';
 
 const SCHEMES = ['go-back-n', 'selective-repeat', 'irn', 'rack'] as const;
@@ -15,7 +23,6 @@ const MESSAGE_BYTES = 2 ** 20;
 const OVERHEAD_BYTES = 82;
 const PACKET_NS = ((MTU + OVERHEAD_BYTES) * 8e9) / LINK_BPS;
 const GOOD_SHARE = 0.9;
-
 export const RECOVERY: SimulatedScene = {
   kind: 'simulated',
   name: 'recovery',
@@ -80,6 +87,11 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
     pipeline: String(pipelinePackets(nsOf(values['delay']))),
   };
   return usefulShare < GOOD_SHARE
-    ? { usefulShare, title: 'recovery.costly', text: 'recovery.costly.text', numbers }
+    ? {
+        usefulShare: Math.min(usefulShare, FAIR_SHARE_MAX),
+        title: 'recovery.costly',
+        text: 'recovery.costly.text',
+        numbers,
+      }
     : { usefulShare, title: 'recovery.cheap', text: 'recovery.cheap.text', numbers };
 }

@@ -27,6 +27,9 @@ export interface OwnScheme {
   readonly code: string;
 }
 
+/** At most this useful, a result does not have the colour of success. */
+export const FAIR_SHARE_MAX = 0.7;
+
 /** A link can hold this much code, in characters. */
 export const CODE_MAX = 4000;
 
@@ -107,6 +110,8 @@ export interface Explanation {
 /** A curve of the theory over a parameter, such as the phase margin over the flows. */
 export interface Curve {
   readonly label: TextKey;
+  /** Of y, short. */
+  readonly yLabel: TextKey;
   readonly xLabel: TextKey;
   readonly x: readonly number[];
   /** Degrees; null where there is no value. */

@@ -9,6 +9,8 @@ const CONTROLS = ['dcqcn', 'timely', 'patched-timely', 'swift'] as const;
 const DURATION_NS = 10e6;
 const QUEUE_MAX_BYTES = 1e6;
 /** Jain's index from which shares are fair. */
+/** A control that uses less of the link leaves it idle. */
+const BUSY_SHARE = 0.5;
 const FAIR = 0.9;
 
 export const SIGNALS: SimulatedScene = {
@@ -78,6 +80,12 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
     queue: (fullest.means[0] / 1000).toFixed(0),
     jitter: values['jitter'],
   };
+  const [slowest] = [...outcomes].sort((a, b) => a.result.summary.goodputBps - b.result.summary.goodputBps);
+  const share = slowest.result.summary.goodputBps / LINK_BPS;
+  if (share < BUSY_SHARE) {
+    const idle = { ...numbers, slow: slowest.name, share: (share * 100).toFixed(0) };
+    return { usefulShare: share, title: 'signals.idle', text: 'signals.idle.text', numbers: idle };
+  }
   return jain < FAIR
     ? { usefulShare: jain / 2, title: 'signals.unfair', text: 'signals.unfair.text', numbers }
     : { usefulShare: 1, title: 'signals.fair', text: 'signals.fair.text', numbers };

@@ -7,6 +7,8 @@ import { nsOf } from './units.js';
 
 const DURATION_NS = 12e6;
 const STORM_NS = 2e6;
+/** How often the watchdog looks. */
+const POLL_NS = 100_000;
 /** Short, so that completions are dense in time. */
 const MESSAGE_BYTES = 8192;
 const [BROKEN, OTHER] = ['h4', 'h5'] as const;
@@ -59,7 +61,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
 
 function watchdogOf(values: Values) {
   const detectNs = nsOf(values['detect']);
-  return { detectNs, restoreNs: detectNs, pollNs: detectNs / 2 };
+  return { detectNs, restoreNs: detectNs, pollNs: POLL_NS };
 }
 
 /** Payload of completed messages, of the flows to the other host and of those to the broken one. */

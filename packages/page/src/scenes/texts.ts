@@ -184,6 +184,7 @@ export const TEXTS = {
     en: 'Phase margin of the model in degrees: stable above 0',
     zh: '模型的相位裕度（度）：大于 0 时稳定',
   },
+  'dcqcn.marginName': { en: 'phase margin', zh: '相位裕度' },
   'dcqcn.moving': { en: 'TIMELY has no fixed point', zh: 'TIMELY 没有不动点' },
   'dcqcn.moving.text': {
     en: 'Between its thresholds TIMELY follows only the change of the delay. Where the delay is constant it still raises the rates, so queue and rates keep moving. With {flows} flows the mean queue is {queue} KB, {modelQueue} KB in the model.',
@@ -276,6 +277,11 @@ export const TEXTS = {
   'signals.queue': { en: 'Queue', zh: '队列' },
   'signals.slowest': { en: 'Slowest flow', zh: '最慢的流' },
   'signals.fastest': { en: 'Fastest flow', zh: '最快的流' },
+  'signals.idle': { en: 'A control leaves the link idle', zh: '有的控制使链路空闲' },
+  'signals.idle.text': {
+    en: 'With {slow}, flows use {share} % of the link. Late feedback looks like a queue to controls that measure delay, so they reduce their rates. The jitter is {jitter}. With {fullest} the mean queue is longest, {queue} KB.',
+    zh: '{slow} 的流只用了链路的 {share} %。对测量时延的控制来说，晚到的反馈看起来像排队，所以它们降低速率。抖动为 {jitter}。{fullest} 的平均队列最长，为 {queue} KB。',
+  },
   'signals.unfair': { en: 'Flows do not share the link fairly', zh: '各流没有公平共享链路' },
   'signals.unfair.text': {
     en: 'With {unfair}, Jain’s index is {jain} (1 is fair). A control that follows only the change of the delay accepts any shares. With {fullest} the mean queue is longest, {queue} KB. The jitter is {jitter}.',

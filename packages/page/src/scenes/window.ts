@@ -3,6 +3,7 @@
 import { LINK_BPS } from './scenario-of.js';
 import {
   type Explanation,
+  FAIR_SHARE_MAX,
   type Outcome,
   type SimulatedScene,
   type Values,
@@ -18,9 +19,6 @@ const LINKS_EACH_WAY = 2;
 /** On the wire, of packets with 1,024 bytes of payload. */
 const WIRE_PER_PAYLOAD = 1106 / 1024;
 const GOOD_SHARE = 0.9;
-/** At most this useful, so that the colour is not that of success. */
-const IDLE_SHARE = 0.7;
-
 export const WINDOW: SimulatedScene = {
   kind: 'simulated',
   name: 'window',
@@ -31,7 +29,7 @@ export const WINDOW: SimulatedScene = {
   ],
   series: [
     { label: 'window.goodput', unit: 'rate', color: '--hue0' },
-    { label: 'window.messages', unit: 'count', color: '--hue7', max: 2 },
+    { label: 'window.messages', unit: 'count', color: '--hue7', max: 2.5 },
   ],
   barMax: LINK_BPS,
   variants,
@@ -72,7 +70,7 @@ function explain(values: Values, outcomes: readonly Outcome[]): Explanation {
   if (shareOf(baseline) >= GOOD_SHARE) {
     return { usefulShare: 1, title: 'window.even', text: 'window.even.text', numbers };
   }
-  const usefulShare = Math.min(IDLE_SHARE, shareOf(baseline));
+  const usefulShare = Math.min(FAIR_SHARE_MAX, shareOf(baseline));
   return shareOf(best) < GOOD_SHARE
     ? { usefulShare, title: 'window.small', text: 'window.small.text', numbers }
     : { usefulShare, title: 'window.waiting', text: 'window.waiting.text', numbers };

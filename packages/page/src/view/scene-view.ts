@@ -251,9 +251,9 @@ export class SceneView {
   #drawCurve(): HTMLElement[] {
     this.#curveChart?.close();
     if (this.#curve === undefined) return [];
-    const { label, xLabel, x, y, at } = this.#curve;
+    const { label, yLabel, xLabel, x, y, at } = this.#curve;
     const chart = new TimeChart({
-      labels: [this.#text(label)],
+      labels: [this.#text(yLabel)],
       format: (degrees) => `${degrees.toFixed(0)}°`,
       xLabel: '',
       xName: this.#text(xLabel),
