@@ -5,7 +5,6 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { LiveNodes } from './live-nodes.js';
 import type { MetadataSchema, NodeRecord } from './metadata-schema.js';
 
 /** What a folder says of itself. */
@@ -26,7 +25,7 @@ export function checkFolder(known: NodeRecord, { lives, mark, before }: FolderMa
 
 interface RefusingManager {
   readonly counters: { refusedDisks: number };
-  readonly live: LiveNodes;
+  readonly live: { isHeard(node: number): boolean };
   readonly schema: MetadataSchema;
 }
 
