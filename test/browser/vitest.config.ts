@@ -12,6 +12,8 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A simulation on a loaded machine.
+    expect: { poll: { timeout: 30_000 } },
     ...reporters('default'),
   },
 });
