@@ -81,7 +81,6 @@ describe.skipIf(MISSING.length > 0)('stock programs', () => {
     ['ucmatose -c 4', `ucmatose -s ${SERVER} -c 4`],
     ['udaddy', `udaddy -s ${SERVER}`],
     ['rdma_server', `rdma_client -s ${SERVER}`],
-    ['rstream -S 64 -C 10 -I 1', `rstream -s ${SERVER} -S 64 -C 10 -I 1`],
     ['ib_write_bw -R -n 20', `ib_write_bw -R -n 20 ${SERVER}`],
   ])('%s', async (first, second) => {
     for (const text of await rig.connected(SERVER, first, CLIENT, second)) expect(text).not.toMatch(/fail|unexpected/i);
