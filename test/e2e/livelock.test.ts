@@ -1,10 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run } from '../../packages/cli/test/run-in-process.js';
 import type { LivelockRun } from '../../packages/lab/src/commands/livelock/scheme-comparison.js';
-import { MEASURE_NAMES } from '../../packages/lab/src/commands/sim/sweep/measures.js';
 import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 
@@ -79,29 +75,6 @@ describe.skipIf(!isBuilt)('rocev2 livelock', () => {
     const livelock = Program.rocev2(...SMALL, '--window', '1000000');
     expect(await livelock.ended()).toBe(2);
     expect(livelock.stderr).toMatch(/endpoint [ab]: a window of 1000000 packets does not fit/);
-  });
-
-  it('has the columns of sim sweep for each point of --over', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rocev2-livelock-'));
-    try {
-      const [csv, plot] = ['runs.csv', 'chart.svg'].map((file) => join(folder, file));
-      const axes = ['--over', 'faults=none,random=0.01', '--over', 'seed=1..2', '--csv', csv, '--plot', plot];
-      const runs = await runsOf('--ops', 'write', '--schemes', 'selective-repeat', '--duration', '0.1', ...axes);
-      expect(runs.map(({ lossRule, seed }) => `${lossRule} ${seed}`)).toEqual([
-        'none 1',
-        'none 2',
-        'random=0.01 1',
-        'random=0.01 2',
-      ]);
-      const [head, ...lines] = readFileSync(csv, 'utf8').trim().split('\n');
-      expect(head).toBe(['faults', 'seed', 'op', 'scheme', ...MEASURE_NAMES, 'traceHash'].join(','));
-      expect(lines.map((line) => line.split(',').slice(0, 5))).toEqual(
-        runs.map((run) => [run.lossRule, run.seed, run.op, run.scheme, run.goodputBps].map(String)),
-      );
-      expect(readFileSync(plot, 'utf8').match(/<circle/g)).toHaveLength(4);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
   });
 });
 

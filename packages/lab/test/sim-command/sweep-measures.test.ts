@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { measuredLivelock } from '../../src/commands/livelock/measured-run.js';
+import type { LivelockRun } from '../../src/commands/livelock/scheme-comparison.js';
 import {
   bySeed,
   csvOf,
@@ -40,6 +42,24 @@ describe('a CSV file', () => {
     const [head, line] = csvOf([runOf({ seed: 1, 'nic.cc': { name: 'dcqcn', gain: 1 } }, 7)]).split('\n');
     expect(head).toBe(['seed', 'nic.cc', ...MEASURE_NAMES, 'traceHash'].join(','));
     expect(line).toMatch(/^1,"{""name"":""dcqcn"",""gain"":1}",7,/);
+  });
+});
+
+describe('a run of livelock', () => {
+  it('has the columns of a simulated one, empty where two processes have no value', () => {
+    const run = {
+      op: 'write',
+      scheme: 'go-back-n',
+      goodputBps: 5,
+      packetsDropped: 2,
+      reverseDropped: 1,
+      failure: null,
+    };
+    const [head, line] = csvOf([measuredLivelock({ window: 64 }, run as LivelockRun)]).split('\n');
+    expect(head).toBe(['window', 'op', 'scheme', ...MEASURE_NAMES, 'traceHash'].join(','));
+    const cells = Object.fromEntries(head.split(',').map((name, i) => [name, line.split(',')[i]]));
+    expect(cells).toMatchObject({ window: '64', op: 'write', goodputBps: '5', droppedPackets: '3', failedFlows: '0' });
+    expect(cells['queueMeanBytes']).toBe('');
   });
 });
 
