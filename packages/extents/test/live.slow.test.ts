@@ -201,7 +201,7 @@ describe('a cluster on sockets', () => {
     for (let k = 0; k < 3; k++) await start();
     for (let k = 0; k < 4; k++)
       await expect(startNode('copy')).rejects.toThrow(
-        'the folder of node 1 is an older copy: it has been started 2 times, and 4 starts have been seen',
+        'node 1 runs with the folder: it has been started 2 times, and 4 starts have been seen',
       );
     await start(); // The folder itself is not old.
   });
