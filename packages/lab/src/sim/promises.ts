@@ -9,7 +9,7 @@ interface Port {
 
 /** Of Node.js; browsers have none. */
 const { setImmediate: soon } = globalThis as { setImmediate?: (action: () => void) => void };
-const channel = soon === undefined ? (new MessageChannel() as unknown as Record<'port1' | 'port2', Port>) : undefined;
+let channel: Record<'port1' | 'port2', Port> | undefined;
 
 /** Resolves in the next turn of the event loop, when all promises that could continue have done so. */
 export function nextTurn(): Promise<void> {
@@ -18,8 +18,9 @@ export function nextTurn(): Promise<void> {
       soon(resolve);
       return;
     }
-    channel!.port1.onmessage = resolve;
-    channel!.port2.postMessage(undefined);
+    channel ??= new MessageChannel() as unknown as Record<'port1' | 'port2', Port>;
+    channel.port1.onmessage = resolve;
+    channel.port2.postMessage(undefined);
   });
 }
 
