@@ -21,6 +21,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'packages/lab/src/sim/scenario/like.ts': 'the rate controls that the original simulators have',
   'packages/page/src/scenes/livelock.ts': 'what a scene compares, whatever others there are',
   'packages/page/src/scenes/recovery.ts': 'the same',
+  'packages/page/src/scenes/dcqcn.ts': 'the same',
   'packages/page/src/scenes/incast.ts': 'the same',
   'packages/page/src/scenes/signals.ts': 'the same',
   'packages/page/src/scenes/own.ts': 'the same',
