@@ -52,10 +52,14 @@ async function counted(): Promise<ExtentFile> {
   return { ...rest, write: told('write', write), sync: told('sync', sync) };
 }
 
-async function start({ node = 1, hasJournal = true } = {}): Promise<void> {
+async function opened({ node = 1, hasJournal = true } = {}): Promise<ExtentStore> {
   const introduce = async () => ({ node, cluster: 'test' });
   const journal = { file: await counted(), clock: virtualClock(events), random, checkpointMs: CHECKPOINT_MS };
-  store = await until(events, ExtentStore.open(disk.open(), introduce, hasJournal ? journal : undefined));
+  return ExtentStore.open(disk.open(), introduce, hasJournal ? journal : undefined);
+}
+
+async function start(more = {}): Promise<void> {
+  store = await until(events, opened(more));
 }
 
 /** Everything that was not synced in files of extents is gone, so that the journal alone has it. */
@@ -328,7 +332,7 @@ describe('a journal', () => {
       void append(steps).catch(() => {});
       await run(3 * (steps % 8));
       loseFiles();
-      void start().catch(() => {});
+      void opened().catch(() => {});
       await run(steps);
       loseFiles();
       await start();
