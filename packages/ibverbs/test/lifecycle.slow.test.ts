@@ -6,17 +6,13 @@ import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/eventually.js';
 import { MESSAGE_BYTES } from '../src/messages.js';
-import { Rig, succeeds } from './rig.js';
+import { missing, PYTHON, Rig, succeeds } from './rig.js';
 
 const ADDRESS = '127.0.42.4';
-const PYTHON = '/usr/bin/python3';
 const SCRIPT = resolve('packages/ibverbs/test/lifecycle.py');
-const HAS_PYVERBS =
-  succeeds(PYTHON, '-c', 'import pyverbs.device') && succeeds('sh', '-c', 'command -v cc ibv_devices');
 const HAS_NAMESPACES = succeeds('unshare', '--user', '--map-root-user', '--pid', '--fork', 'true');
-if (!HAS_PYVERBS) console.log('skipped: pyverbs, ibv_devices or a compiler is not installed');
 
-describe.skipIf(!HAS_PYVERBS)('a program', () => {
+describe.skipIf(missing('ibv_devices', 'pyverbs').length > 0)('a program', () => {
   let rig: Rig;
   const start = (command: string, ...args: readonly string[]) => rig.start(ADDRESS, command, ...args);
 

@@ -4,12 +4,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/eventually.js';
 import { freePort } from '../../../test/support/free-port.js';
-import { isInstalled, Rig } from './rig.js';
+import { isInstalled, missing, Rig } from './rig.js';
 
 const SERVER = '127.0.42.1';
 const CLIENT = '127.0.42.2';
-const MISSING = ['cc', 'ibv_devinfo', 'ib_write_bw', 'rping'].filter((program) => !isInstalled(program));
-if (MISSING.length > 0) console.log(`skipped: ${MISSING.join(', ')} not installed`);
 
 /** Whether something listens on a TCP port of any address; a connection would be taken for a client. */
 function listens(port: number): boolean {
@@ -18,7 +16,7 @@ function listens(port: number): boolean {
   return tables.some((text) => new RegExp(`:${hex} [0-9A-F]+:0000 0A `).test(text));
 }
 
-describe.skipIf(MISSING.length > 0)('stock programs', () => {
+describe.skipIf(missing('ibv_devinfo', 'ib_write_bw', 'rping').length > 0)('stock programs', () => {
   let rig: Rig;
 
   beforeAll(async () => {

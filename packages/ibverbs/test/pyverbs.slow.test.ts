@@ -3,7 +3,7 @@
  * PYVERBS_LIST=1 this test adds those that pass now.
  */
 
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,26 +12,16 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shimLibrary } from '../src/library.js';
 import { NicServer } from '../src/nic-server.js';
+import { missing, PYTHON } from './rig.js';
 
 const ADDRESS = '127.0.42.3';
 const LIST = 'packages/ibverbs/test/pyverbs-passing.txt';
-const PYTHON = '/usr/bin/python3';
 const DOCUMENTATION = 'usr/share/doc/rdma-core/tests';
 const SOURCES = ['/', '.cache/rdma-core/'].map((root) => join(root, DOCUMENTATION)).find((path) => existsSync(path));
 /** Those of one module take seconds on an idle machine. */
 const MODULE_SECONDS = 300;
-const PYVERBS = hasPyverbs();
-if (!PYVERBS || SOURCES === undefined) console.log('skipped: pyverbs or the tests of rdma-core are not installed');
-
-function hasPyverbs(): boolean {
-  try {
-    execFileSync(PYTHON, ['-c', 'import pyverbs.device'], { stdio: 'ignore' });
-    execFileSync('sh', ['-c', 'command -v cc'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
+const MISSING = missing('pyverbs');
+if (SOURCES === undefined) console.log('skipped: the tests of rdma-core are not installed');
 
 /** Names in the output of unittest: `test_a (tests.module.Class.test_a)`, then perhaps a description, then `... ok`. */
 function passedIn(text: string): string[] {
@@ -51,7 +41,7 @@ function passedIn(text: string): string[] {
 const listed = readFileSync(LIST, 'utf8').split('\n').filter(Boolean);
 const modules = [...new Set(listed.map((name) => name.split('.')[0]))];
 
-describe.skipIf(!PYVERBS || SOURCES === undefined)('tests of rdma-core', () => {
+describe.skipIf(MISSING.length > 0 || SOURCES === undefined)('tests of rdma-core', () => {
   const folder = mkdtempSync(join(tmpdir(), 'rocev2-pyverbs-'));
   const tests = join(folder, 'tests');
   const socket = join(folder, 'nic.sock');

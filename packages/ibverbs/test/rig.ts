@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { libC } from '../../../src/dgram-ext/libc.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { shimLibrary } from '../src/library.js';
 import { NicServer } from '../src/nic-server.js';
@@ -19,8 +20,21 @@ export function succeeds(command: string, ...args: readonly string[]): boolean {
   }
 }
 
+export const PYTHON = '/usr/bin/python3';
+
 export function isInstalled(program: string): boolean {
   return succeeds('sh', '-c', `command -v ${program}`);
+}
+
+/** What tests with stock programs need and is not there: koffi, a compiler, these programs, `pyverbs`. Says so, once. */
+export function missing(...names: readonly string[]): readonly string[] {
+  const isThere = (name: string) => {
+    if (name === 'koffi') return typeof libC() !== 'string';
+    return name === 'pyverbs' ? succeeds(PYTHON, '-c', 'import pyverbs.device') : isInstalled(name);
+  };
+  const absent = ['koffi', 'cc', ...names].filter((name) => !isThere(name));
+  if (absent.length > 0) console.log(`skipped: ${absent.join(', ')} not installed`);
+  return absent;
 }
 
 export class Rig {

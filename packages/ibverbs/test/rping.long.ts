@@ -1,14 +1,14 @@
 /** Many runs of rping, one after the other, on two NICs that keep running. VERBS_RUNS: how many. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { isInstalled, Rig } from './rig.js';
+import { missing, Rig } from './rig.js';
 
 const RUNS = Number(process.env['VERBS_RUNS'] ?? 5);
 const SECONDS_PER_RUN = 30;
 const SERVER = '127.0.42.5';
 const CLIENT = '127.0.42.6';
 
-describe.skipIf(!isInstalled('cc') || !isInstalled('rping'))('rping', () => {
+describe.skipIf(missing('rping').length > 0)('rping', () => {
   let rig: Rig;
 
   beforeAll(async () => {
