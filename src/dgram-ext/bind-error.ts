@@ -14,7 +14,17 @@ const HINTS: Readonly<Record<string, string>> = {
 const ROCE_PORT_IN_USE =
   "another RoCE endpoint or Linux's rdma_rxe owns the port: end it, or choose another address (127.0.0.2) or UDP port";
 
+/** macOS and the BSDs give the loopback interface one address; Linux gives it 127.0.0.0/8. */
+const NO_LOOPBACK_ADDRESS =
+  'the loopback interface lacks the address: add it with `ifconfig lo0 alias ADDRESS` (macOS) or `ip address add ADDRESS dev lo` (Linux)';
+
 export function bindError(code: string, host: string, udpPort: number, cause?: unknown): RoceError {
-  const hint = code === 'EADDRINUSE' && udpPort === ROCE_UDP_PORT ? ROCE_PORT_IN_USE : HINTS[code];
+  const hint = hintFor(code, host, udpPort);
   return new RoceError('ERR_ROCE_IO', `cannot bind UDP ${formatHostPort(host, udpPort)}: ${code}`, hint, { cause });
+}
+
+function hintFor(code: string, host: string, udpPort: number): string | undefined {
+  if (code === 'EADDRINUSE' && udpPort === ROCE_UDP_PORT) return ROCE_PORT_IN_USE;
+  if (code === 'EADDRNOTAVAIL' && host.startsWith('127.')) return NO_LOOPBACK_ADDRESS.replaceAll('ADDRESS', host);
+  return HINTS[code];
 }
