@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM_CLOCK } from '../../../src/driver/system-clock.js';
+import { HAS_KOFFI } from '../../../test/support/has-koffi.js';
 import { FolderFiles } from '../src/live/folder-files.js';
 import { LogMetadata } from '../src/log-metadata.js';
 
@@ -16,7 +17,7 @@ describe('a folder', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('belongs to one manager until that one ends, and keeps what it has written', async () => {
+  it.runIf(HAS_KOFFI)('belongs to one manager until that one ends, and keeps what it has written', async () => {
     const files = await FolderFiles.open(folder);
     const metadata = await LogMetadata.open(files, SYSTEM_CLOCK);
     await metadata.commit({ compare: [], put: [{ key: 'a', value: '1' }] });

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HAS_KOFFI } from '../../../test/support/has-koffi.js';
 import { JournalFile } from '../src/live/journal-file.js';
 
 const BYTES = 1 << 20;
@@ -39,7 +40,7 @@ describe('the file of a journal', () => {
     expect(statSync(path).size).toBe(8);
   });
 
-  it.runIf(process.platform === 'linux')('belongs to one at a time, also where two make it at once', async () => {
+  it.runIf(HAS_KOFFI)('belongs to one at a time, also where two make it at once', async () => {
     let opened = 0;
     for (let round = 0; round < 20; round++) {
       const path = join(folder, `${round}`);

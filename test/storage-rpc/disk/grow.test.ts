@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readHeader, writeHeader } from '../../../src/storage-rpc/disk/checksum-format.js';
 import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
+import { HAS_KOFFI } from '../../support/has-koffi.js';
 
 const SIZE = 256 << 10;
 const LARGER = 65 << 20; // Two regions instead of one.
@@ -77,7 +78,7 @@ test('cut short with data of a third size, it is not the disk of these checksums
   await expect(FileDevice.open({ path })).rejects.toThrow(/does not belong/);
 });
 
-test('a thick disk has all of its new space', async () => {
+test.runIf(HAS_KOFFI)('a thick disk has all of its new space', async () => {
   await (await FileDevice.open({ path, provision: 'thick' })).close();
   const disk = await FileDevice.open({ path, sizeBytes: 4 << 20, grow: true });
   expect(disk.thick).toBe(true);
