@@ -351,7 +351,7 @@ function leavesOf(commands: readonly Command[], before = ''): Leaf[] {
 /** Tests of what ends without it. */
 export function endsWithoutCtrlC(): void {
   describe.runIf(isBuilt && isLinux)('without Ctrl-C, a client whose server stands still', () => {
-    it.each(['bw write -u 14 --no-map-regions', 'lat send -e -u 14', 'bw write --perftest'])(
+    it.each(['bw write -u 14 --no-map-regions', 'lat send -e -u 14', 'lat write -u 14', 'bw write --perftest'])(
       'fails and ends: %s',
       async (what) => {
         const [tool, op, ...args] = what.split(' ');

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CliIo, LatencySamples, type Progress } from '@rocev2/command';
-import { NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CompletionQueue, WorkCompletion } from 'rocev2/internal/verbs';
 import { pollNic } from './spinning.js';
@@ -28,11 +28,47 @@ export const LOST_ENDS_RUN: LossRule = { waitMs: 5_000, endsRun: true };
 /** How a latency test waits: asks after every poll of the NIC, as perftest spins, or sleeps until there is an event. */
 export type Waiting = 'poll' | 'events';
 
+const LOOK_NS = 100 * NS_PER_MS;
+const FIRST_KEEP_ALIVE_NS = NS_PER_S;
+
+/**
+ * Finds a peer that stops after its NIC has acknowledged everything: nothing is retransmitted then, so no retry limit
+ * would end the wait for its answer. After 1, 2, 4 ... s, a WRITE without data asks for an acknowledgement.
+ */
+class KeepAlive {
+  readonly #endpoint: TrafficEndpoint;
+  readonly #startNs = nowNs();
+  #lookNs = this.#startNs + LOOK_NS;
+  #silenceNs = FIRST_KEEP_ALIVE_NS;
+
+  constructor(endpoint: TrafficEndpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  /** Whether it is time to look for failed requests. */
+  poll(): boolean {
+    const now = nowNs();
+    if (now < this.#lookNs) return false;
+    this.#lookNs = now + LOOK_NS;
+    if (now - this.#startNs >= this.#silenceNs) {
+      this.#silenceNs *= 2;
+      const [{ qp }] = this.#endpoint.flows;
+      qp.postSend({ opcode: 'RDMA_WRITE', sges: [], remoteAddr: 0n, rkey: 0, signaled: false });
+    }
+    return true;
+  }
+}
+
+function keepAliveOf(endpoint: TrafficEndpoint, { waitMs }: LossRule): KeepAlive | undefined {
+  return waitMs === Number.POSITIVE_INFINITY ? new KeepAlive(endpoint) : undefined;
+}
+
 async function nextCompletion(
   cq: CompletionQueue,
   waiting: Waiting,
   endpoint: TrafficEndpoint,
   limitMs = Number.POSITIVE_INFINITY,
+  keepAlive?: KeepAlive,
 ): Promise<WorkCompletion | undefined> {
   const waited = new WaitedTime(limitMs);
   for (;;) {
@@ -42,10 +78,12 @@ async function nextCompletion(
       return wc;
     }
     if (waited.isOver()) return undefined;
+    keepAlive?.poll();
     if (waiting === 'poll') {
       if (pollNic(endpoint.device)) continue;
       await nextTurn();
-    } else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
+    } else if (keepAlive !== undefined) await waitAtMost(cq, LOOK_NS / NS_PER_MS);
+    else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
     else await waitAtMost(cq, waited.sleepMs);
     if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
   }
@@ -87,8 +125,8 @@ class WritePingPong {
     qp.postSend({ opcode: 'RDMA_WRITE', ...data, remoteAddr: addr, rkey, wrId: round });
   }
 
-  arrived(round: number, limitMs: number): Promise<boolean> {
-    return this.#until((mark) => mark === (round & 0xff), limitMs);
+  arrived(round: number, limitMs: number, keepAlive?: KeepAlive): Promise<boolean> {
+    return this.#until((mark) => mark === (round & 0xff), limitMs, keepAlive);
   }
 
   async next(last: number, limitMs: number): Promise<number | undefined> {
@@ -96,13 +134,14 @@ class WritePingPong {
   }
 
   /** The peer's CPU is not involved: poll the memory. */
-  async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
+  async #until(holds: (mark: number) => boolean, limitMs: number, keepAlive?: KeepAlive): Promise<boolean> {
     const { channel, device } = this.#endpoint;
     const waited = new WaitedTime(limitMs);
     while (!holds(this.#mark)) {
       if (pollNic(device)) continue;
       await nextTurn();
       if (waited.isOver()) return holds(this.#mark);
+      if (keepAlive?.poll() === true) checkSends(this.#endpoint);
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
     }
     checkSends(this.#endpoint);
@@ -175,7 +214,8 @@ export function measureLatency(
     return rounds(endpoint, io, loss, progress, async (round) => {
       const startNs = nowNs();
       pingPong.post(round);
-      return (await pingPong.arrived(round, loss.waitMs)) ? (nowNs() - startNs) / 2 : LOST;
+      const hasArrived = await pingPong.arrived(round, loss.waitMs, keepAliveOf(endpoint, loss));
+      return hasArrived ? (nowNs() - startNs) / 2 : LOST;
     });
   }
   const request = operation(plan.op, endpoint, flow);
@@ -205,7 +245,7 @@ function echoSends(
     isPosted = true;
     const startNs = nowNs();
     flow.qp.postSend(request);
-    const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs);
+    const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs, keepAliveOf(endpoint, loss));
     const halfNs = (nowNs() - startNs) / 2;
     await nextCompletion(sendCq, waiting, endpoint);
     if (answer === undefined) return LOST;
