@@ -16,7 +16,8 @@ it.skipIf(!isBuilt).each(['worker', 'inline'])(
     const end = samples.at(-1)!;
     expect(end.rss - start.rss).toBeLessThan(150 * MIB);
     expect(least(samples.slice(-4), 'arrayBuffers')).toBeLessThan(start.arrayBuffers + 64 * MIB);
-    expect(end.descriptors).toBeLessThanOrEqual(start.descriptors);
+    // Those of memory of closed connections are closed by a collection.
+    expect(least(samples.slice(-8), 'descriptors')).toBeLessThan(start.descriptors + CONNECTS / 4);
   },
   300_000, // Seconds on a machine of its own.
 );
