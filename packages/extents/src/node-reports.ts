@@ -58,7 +58,8 @@ export class NodeReports {
         else missingFragments.add(key);
       }
       if (value.replicas.includes(node)) {
-        if (isHere) void this.#checkReplica(record, live, sealed);
+        // Where it fails, the next report asks again.
+        if (isHere) void this.#checkReplica(record, live, sealed).catch(() => {});
         else if (live.missing.has(extent)) await this.#lost(record, node);
         else missing.add(extent); // The report may be older than the replica: the next one decides.
       } else if (isHere) {

@@ -31,6 +31,16 @@ describe('a cluster with three managers', () => {
     expect(problems).toEqual([]);
   });
 
+  /** The manager ended by an unhandled rejection. */
+  it.each([30933, 37146])('where a manager loses the lead while it looks for lost replicas, seed %i', async (seed) => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const { problems } = await runManagersSeed(seed);
+    process.off('unhandledRejection', note);
+    expect([...problems, ...unhandled]).toEqual([]);
+  });
+
   it('meets changes of the leader, and transactions of which it does not hear', () => {
     for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
     expect(terms).toBeGreaterThan(SEEDS + SEEDS / 2);
