@@ -331,7 +331,7 @@ export class Listener extends Resource {
 
   #deliver(connection: Connection): void {
     if (!this.#isListening) {
-      void connection.close();
+      connection.close().catch(() => {});
       return;
     }
     this.#counters.established++;
