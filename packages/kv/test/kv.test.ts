@@ -157,7 +157,8 @@ describe('bad input', () => {
     await owner.set('k', 'v');
     expect(await reader.get('k')).toBe('v');
     await owner.revoke();
-    await expect(reader.get('k')).rejects.toMatchObject({ code: 'ERR_ROCE_COMPLETION' });
+    const code = expect.stringMatching(/^ERR_ROCE_(COMPLETION|CLOSED)$/); // The connection may have ended before.
+    await expect(reader.get('k')).rejects.toMatchObject({ code });
     expect(await (await more()).get('k')).toBe('v');
   });
 
