@@ -75,8 +75,8 @@ export class MemoryGrants {
   }
 
   /**
-   * Resolves when no peer copies from or to the region any more, and none begins to. Rejects with ERR_ROCE_BUSY if a
-   * peer does not end its copy; none begins, and the call can be repeated.
+   * Resolves when every copy from or to the region has ended; no new one begins. Rejects with ERR_ROCE_BUSY if a peer
+   * does not end its copy; the call can be repeated.
    */
   async revoke(region: number): Promise<void> {
     const { table } = this.#own!;

@@ -12,7 +12,6 @@
 
 import { checkWhole } from '../../core/arguments.js';
 import { crc32c } from '../../core/crc32c.js';
-
 import type { RemoteBufferDescriptor } from '../link/remote-buffer-descriptor.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';

@@ -11,7 +11,6 @@ export async function sweepHere(
   const stop = AbortSignal.any([options.signal, over.signal]);
   let done = 0;
   const runOne = async ({ point, document }: SweepTask): Promise<SweepResult | undefined> => {
-    if (stop.aborted) return undefined;
     const result = await runInThread(document, stop);
     if (result === undefined) return undefined;
     options.onDone(++done);
