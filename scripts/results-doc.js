@@ -198,7 +198,7 @@ const README_ROWS = [
     'WRITEs of 4 MiB, throughput',
     '`node:net`, framed',
     ['WRITE of 4 MiB relative to framed node:net, libdeflate or ISA-L, steady state', 'mmsg/inline'],
-    ['shared memory: WRITE of 4 MiB relative to framed node:net, libdeflate or ISA-L, steady state', 'shm/inline'],
+    ['mapped regions: WRITE of 4 MiB relative to framed node:net, steady state', 'mapped/inline'],
   ],
   [
     'disk read of 8 KiB, median time',

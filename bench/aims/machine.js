@@ -14,7 +14,7 @@ export async function thisMachine() {
   const { chooseCrc32 } = await import('../../build/src/driver/crc32/crc32-choice.js');
   return {
     date: new Date().toISOString().slice(0, 10),
-    system: `${os.type()} ${os.release()}`,
+    system: `${os.type()} ${os.release().split('.', 2).join('.')}`,
     node: process.version,
     cpu: os.cpus()[0].model.trim(),
     cores: os.cpus().length,
