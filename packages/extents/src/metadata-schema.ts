@@ -82,6 +82,17 @@ export class MetadataSchema {
     return this.#get(`stream/${name}`, `there is no stream '${name}'`);
   }
 
+  /** Throws FENCED if another owner has opened the stream since. */
+  async ownedStream(name: string, epoch: number): Promise<Versioned<StreamRecord>> {
+    const record = await this.stream(name);
+    if (record.value.epoch !== epoch)
+      throw new RpcError(
+        'FENCED',
+        `another program has opened the stream '${name}' since (epoch ${record.value.epoch}, and not ${epoch})`,
+      );
+    return record;
+  }
+
   async extent(extent: number): Promise<Versioned<ExtentRecord>> {
     return this.#get(extentKey(extent), `there is no extent ${extent}`);
   }

@@ -1,18 +1,18 @@
 /**
- * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and has them
- * sealed (`sealing.ts`).
- * `NodeReports` takes in what nodes say that they have, `RepairLoop` restores redundancy. All changes are transactions
- * over the versions that they were decided on.
+ * The stream manager: knows streams, extents and nodes, and is never on the way of data. It has extents opened
+ * (`extent-opening.ts`) and sealed (`sealing.ts`). `NodeReports` takes in what nodes say that they have, `RepairLoop`
+ * restores redundancy. All changes are transactions over the versions that they were decided on.
  */
 
 import { RpcError } from '@rocev2/rpc';
 import { statusOf } from './cluster-status.js';
 import { codedPlace } from './coding/coded-place.js';
+import { isShown, OPEN_ATTEMPTS, OPEN_EPOCH, openExtent } from './extent-opening.js';
 import { checkFolder, checkRunning, noteRefusal, refuseFolder } from './folder-marks.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ManagerParts, WaitingExtent } from './manager-state.js';
-import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace } from './messages.js';
+import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods } from './messages.js';
 import { MetadataCheck } from './metadata-check.js';
 import { MetadataHistory } from './metadata-history.js';
 import { recoverMetadata } from './metadata-recovery.js';
@@ -30,9 +30,6 @@ import { randomName } from './random-name.js';
 import { type SealCandidates, type SealDecision, type SealingManager, sealExtent, sealedLength } from './sealing.js';
 import { undeleteStream } from './undelete-stream.js';
 
-const OPEN_ATTEMPTS = 4;
-/** Epoch of an extent until sealing begins. */
-const OPEN_EPOCH = 1;
 /** Extents that one transaction takes into a stream; etcd does 128 operations in one, by default. */
 const LINKED_EXTENTS_MAX = 100;
 
@@ -220,19 +217,8 @@ export class StreamManager implements SealingManager {
     return { epoch: value.epoch, extents, extentBytes: this.parts.extentBytes };
   }
 
-  /** Throws FENCED for anybody else. */
-  async #owned(stream: string, epoch: number) {
-    const record = await this.schema.stream(stream);
-    if (record.value.epoch !== epoch)
-      throw new RpcError(
-        'FENCED',
-        `another program has opened the stream '${stream}' since (epoch ${record.value.epoch}, and not ${epoch})`,
-      );
-    return record;
-  }
-
   async #renew({ stream, epoch, leaseMs, owner, address }: ManagerMethods['renew'][0]): Promise<object> {
-    const { value } = await this.#owned(stream, epoch);
+    const { value } = await this.schema.ownedStream(stream, epoch);
     const present = await this.#owner(stream);
     const isRenewed = present && (await this.parts.metadata.renew(`owner/${stream}`, present.version, leaseMs));
     if (isRenewed !== true) {
@@ -256,7 +242,7 @@ export class StreamManager implements SealingManager {
     readonly leaseMs: number;
     readonly owner: string;
   }): Promise<void> {
-    const { key, version } = await this.#owned(stream, epoch);
+    const { key, version } = await this.schema.ownedStream(stream, epoch);
     const present = await this.#owner(stream);
     const committed = await this.parts.metadata.commit({
       compare: [
@@ -269,7 +255,7 @@ export class StreamManager implements SealingManager {
   }
 
   async #noteServed(stream: string, served: ServedPlace): Promise<void> {
-    const { key, version, value } = await this.#owned(stream, served.epoch);
+    const { key, version, value } = await this.schema.ownedStream(stream, served.epoch);
     await this.schema.commit([{ key, version, value: { ...value, served } }]);
   }
 
@@ -280,7 +266,7 @@ export class StreamManager implements SealingManager {
   }
 
   async #release({ stream, epoch }: ManagerMethods['release'][0]): Promise<object> {
-    const { value } = await this.#owned(stream, epoch);
+    const { value } = await this.schema.ownedStream(stream, epoch);
     const owner = await this.#owner(stream);
     if (owner !== undefined) {
       const key = `owner/${stream}`;
@@ -292,7 +278,7 @@ export class StreamManager implements SealingManager {
   }
 
   async #advance({ stream, epoch, extent, acked, suspects }: ManagerMethods['advance'][0]): Promise<ExtentPlace> {
-    const before = await this.#owned(stream, epoch);
+    const before = await this.schema.ownedStream(stream, epoch);
     const last = before.value.extents.at(-1);
     const avoided = new Set(suspects);
     if (last !== undefined) {
@@ -302,75 +288,16 @@ export class StreamManager implements SealingManager {
       const isOpen = value.sealed === undefined && !isFenced;
       if (last !== extent && isOpen && !value.replicas.some((node) => avoided.has(node))) {
         const place = this.#place(last, value);
-        if (await this.#isShown(place, avoided)) return place;
+        if (await isShown(this, place, avoided)) return place;
       }
       await this.seal(last, last === extent ? acked : undefined);
     }
     for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
-      const place = await this.#openExtent(stream, epoch, avoided);
-      if (await this.#isShown(place, avoided)) return place;
+      const place = await openExtent(this, { stream, epoch }, avoided);
+      if (await isShown(this, place, avoided)) return place;
       await this.seal(place.extent, 0);
     }
     throw new RpcError('NO_SPACE', `fewer than ${REPLICAS} nodes can take an extent`);
-  }
-
-  /**
-   * Shows all nodes the state of the metadata that has the extent, before its owner appends: an older copy of the
-   * metadata is recognized by any of its replicas. False, and the nodes are avoided, if one of these does not have it.
-   */
-  async #isShown({ replicas }: ExtentPlace, avoided: Set<number>): Promise<boolean> {
-    const { nodes, timing } = this.parts;
-    const { version } = this.history;
-    const show = (place: NodePlace) => nodes.call(place, 'noteVersion', { version }, timing.callMs);
-    const isReplica = ({ node }: NodePlace) => replicas.some((replica) => replica.node === node);
-    const others = [...this.live.all()].filter((one) => this.live.isHeard(one.node) && !isReplica(one));
-    for (const { node, address } of others) show({ node, address }).catch(() => {});
-    const failed = await Promise.all(
-      replicas.map((place) =>
-        show(place).then(
-          () => [],
-          () => [place.node],
-        ),
-      ),
-    );
-    for (const node of failed.flat()) avoided.add(node);
-    return failed.flat().length === 0;
-  }
-
-  async #openExtent(stream: string, epoch: number, avoided: Set<number>): Promise<ExtentPlace> {
-    const { nodes, timing, extentBytes } = this.parts;
-    const extent = await this.schema.newExtent();
-    const of = { stream, epoch };
-    this.busy.add(extent);
-    try {
-      const replicas: NodePlace[] = [];
-      for (let attempt = 0; attempt < OPEN_ATTEMPTS && replicas.length < REPLICAS; attempt++) {
-        const taken = replicas.map(({ node }) => node);
-        const chosen = this.live.choose(REPLICAS - replicas.length, { taken, avoided, bytes: 2 * extentBytes });
-        if (chosen.length < REPLICAS - replicas.length) break;
-        const create = async (place: NodePlace) => {
-          try {
-            await nodes.call(place, 'create', { extent, epoch: OPEN_EPOCH, of }, timing.callMs);
-            replicas.push(place);
-          } catch {
-            avoided.add(place.node);
-          }
-        };
-        await Promise.all(chosen.map(create));
-      }
-      if (replicas.length < REPLICAS) throw new RpcError('NO_SPACE', `fewer than ${REPLICAS} nodes can take an extent`);
-      const value: ExtentRecord = { epoch: OPEN_EPOCH, replicas: replicas.map(({ node }) => node), of };
-      const record = await this.#owned(stream, epoch);
-      const extents = [...record.value.extents, extent];
-      const isThere = await this.schema.commit([
-        { key: record.key, version: record.version, value: { ...record.value, extents } },
-        { key: extentKey(extent), version: 0, value },
-      ]);
-      if (!isThere) throw new RpcError('BUSY', `the stream '${stream}' is changing`);
-      return { extent, epoch: OPEN_EPOCH, replicas };
-    } finally {
-      this.busy.delete(extent);
-    }
   }
 
   /** `acked`: bytes that are acknowledged, as the owner of the extent says. */
@@ -425,7 +352,7 @@ export class StreamManager implements SealingManager {
     mustExist: readonly number[] = [],
   ): Promise<object> {
     for (;;) {
-      const record = await this.#owned(stream, epoch);
+      const record = await this.schema.ownedStream(stream, epoch);
       const existing = await Promise.all(mustExist.map((extent) => this.schema.extent(extent)));
       const value = { ...record.value, extents: change(record.value.extents) };
       const changes = [{ key: record.key, version: record.version, value }, ...existing];
