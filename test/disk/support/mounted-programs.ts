@@ -18,12 +18,26 @@ const PROBE = `start=$(date +%s%N); dd if=/dev/urandom of=fs/probe bs=1M count=$
   scale=$(( ${(PROBE_MIB * SET_UP_S * 1000) / SCALE_MIB} / probe_ms )); scale=$(( scale < 1 ? 1 : scale > ${SCALE_MAX} ? ${SCALE_MAX} : scale ))
   echo "the disk wrote ${PROBE_MIB} MiB in $probe_ms ms: scale $scale"`;
 
+/** For the start and the end of the database, which takes longer than the default of 60 s on a busy machine. */
+const PG_CTL_LIMIT_S = 600;
+const UNMOUNT_LIMIT_S = 60;
+
+/** Unmounts a folder, again while it is busy; then says which processes use it. */
+const UNMOUNT = `unmount() {
+    mountpoint -q "$1" || return 0
+    for i in $(seq ${UNMOUNT_LIMIT_S}); do why=$(umount "$1" 2>&1) && return; sleep 1; done # timer: asks again
+    echo "$why; in use by:" >&2
+    for link in $(find /proc/[0-9]*/{cwd,root,exe,fd} -lname "$PWD/$1" -o -lname "$PWD/$1/*" 2>/dev/null); do
+      echo "$link $(tr '\\0' ' ' < "\${link%/[cref]*}/cmdline")" >&2; done
+    return 1
+  }`;
+
 /** Runs beside the file system; leaves the longest wait for one transaction, in ms, in `stall-database`. */
 const DATABASE = `
   bin=$(echo /usr/lib/postgresql/*/bin); as="runuser -u postgres --"
   chmod 711 "$PWD"; mkdir -p fs/pg sock log; chown postgres fs/pg sock log
   $as $bin/initdb --data-checksums -D fs/pg > initdb.log
-  $as $bin/pg_ctl -w -D fs/pg -o "-k $PWD/sock -c listen_addresses=" -l "$PWD/log/server" start > /dev/null
+  $as $bin/pg_ctl -w -t ${PG_CTL_LIMIT_S} -D fs/pg -o "-k $PWD/sock -c listen_addresses=" -l "$PWD/log/server" start > /dev/null
   trap '$as $bin/pg_ctl -D fs/pg -m immediate stop || true' EXIT
   cd log
   timeout ${SET_UP_LIMIT_S} $as $bin/pgbench -h "$PWD/../sock" -i -s $scale -q postgres 2> /dev/null || {
@@ -32,7 +46,7 @@ const DATABASE = `
   cat pgbench.out; grep -q 'failed transactions: 0 ' pgbench.out
   cat transactions* | awk '{ if ($3 > max) max = $3 } END { printf "%d", max / 1000 }' > ../stall-database
   cd ..; $as $bin/pg_amcheck --install-missing --heapallindexed -h "$PWD/sock" postgres
-  $as $bin/pg_ctl -w -D fs/pg stop > /dev/null; trap - EXIT
+  $as $bin/pg_ctl -w -t ${PG_CTL_LIMIT_S} -D fs/pg stop > /dev/null; trap - EXIT
   $as $bin/pg_checksums --check -D fs/pg`;
 
 /**
@@ -40,11 +54,12 @@ const DATABASE = `
  * says when it begins.
  */
 export const MOUNTED_PROGRAMS = `unshare --mount --propagation private bash -eu -o pipefail <<'MOUNTED'
+  ${UNMOUNT}
   mkdir -p m fs
   nbdfuse m/nbd "$U" & fuse=$!
   loop=
   # While nbdfuse is there: a file system that is still mounted when the last process ends waits for a server that has ended, and so does every losetup of this machine.
-  trap '[ -z "$loop" ] || { umount fs || umount -l fs || true; losetup -d $loop; }' EXIT
+  trap '[ -z "$loop" ] || { unmount fs || umount -l fs || true; losetup -d $loop; }' EXIT
   for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done # timer: asks again
   loop=$(losetup -f --show m/nbd)
   mkfs.ext4 -q -F $loop ${FILES_MIB}M; mount $loop fs
@@ -57,7 +72,7 @@ export const MOUNTED_PROGRAMS = `unshare --mount --propagation private bash -eu 
     --verify_fatal=1 --verify_backlog=256 --time_based --runtime=$RUN_SECONDS --output-format=json --output=fio.json
   python3 -c 'import json; j = json.load(open("fio.json"))["jobs"][0]; print(int(max(j[k]["lat_ns"]["max"] for k in ("read", "write", "sync")) / 1e6), end="")' > stall-files
   if [ -n "$OUTAGE_DATABASE" ]; then wait $database; fi
-  sync; umount fs; e2fsck -fn $loop; losetup -d $loop; loop=
-  for i in $(seq 300); do umount m 2>/dev/null && break; sleep 0.1; done # timer: asks again
+  sync; unmount fs; e2fsck -fn $loop; losetup -d $loop; loop=
+  unmount m
   wait $fuse
   for file in stall-*; do echo "longest wait, $file: $(cat $file) ms"; done\nMOUNTED`;
