@@ -1,11 +1,11 @@
 /**
- * A copy of a node's folder is started elsewhere, while its original is live or only down. Everything that was
- * acknowledged is read when the original has returned.
+ * A copy of a node's folder is started, elsewhere or in the place of its original, while that is live or down.
+ * Everything that was acknowledged is read when all nodes have returned.
  */
 
 import { until } from '../../../test/support/virtual-time.js';
 import type { ExtentRecord, NodeRecord } from '../src/metadata-schema.js';
-import { Cluster } from './cluster.js';
+import { Cluster, type Machine } from './cluster.js';
 import { type History, optionsOf, REPAIR_MS, readInto, STREAM } from './time-travel.js';
 
 export interface FolderCopy {
@@ -48,7 +48,7 @@ function hasEverything(history: History, node: number): boolean {
   return extents.every(({ value }) => (JSON.parse(value) as ExtentRecord).replicas.includes(numberOf(history, node)));
 }
 
-function numberOf({ moments }: History, node: number): number {
+function numberOf({ moments }: Pick<History, 'moments'>, node: number): number {
   const nodes = moments.at(-1)!.metadata.filter(({ key }) => key.startsWith('node/'));
   const own = nodes.find(({ value }) => (JSON.parse(value) as NodeRecord).folder === `machine${node}`);
   return Number(own!.key.slice('node/'.length));
@@ -97,4 +97,67 @@ export async function startCopy(history: History, copy: FolderCopy): Promise<str
   if (missing.length > 0 && !mayWait)
     problems.push(`not read: ${missing.map((text) => text.trimEnd())}; waits: ${waits.join('; ')}`);
   return problems;
+}
+
+/** A copy that may be the latest is started while the original is down. */
+export interface AcceptedCopy extends Pick<FolderCopy, 'node' | 'moment'> {
+  /** Otherwise it is elsewhere, and the original returns later. */
+  readonly isInPlace: boolean;
+  /** Other nodes that are down until it has joined. */
+  readonly away: readonly number[];
+}
+
+export function acceptedCopiesOf({ moments }: History): AcceptedCopy[] {
+  const nodes = [...moments[0].disks.keys()];
+  const awayOf = (node: number) => {
+    const sets: number[][] = [[]];
+    for (const one of nodes) if (one !== node) sets.push(...sets.map((set) => [...set, one]));
+    return sets;
+  };
+  return nodes.flatMap((node) =>
+    [...moments.keys()].flatMap((moment) =>
+      [true, false].flatMap((isInPlace) => awayOf(node).map((away) => ({ node, moment, isInPlace, away }))),
+    ),
+  );
+}
+
+/** Returns what is wrong, and whether the copy joined as the node. While nodes are away reads may wait. */
+export async function replaceByCopy(
+  { steps, hasJournals, moments, acknowledged }: History,
+  { node: k, moment, isInPlace, away }: AcceptedCopy,
+): Promise<{ readonly problems: string[]; readonly isAccepted: boolean }> {
+  const { nodes, ...rest } = optionsOf(steps, hasJournals);
+  const cluster = new Cluster(2, { ...rest, nodes: nodes + 1 });
+  const run = <T>(work: Promise<T>) => until(cluster.events, work);
+  const elsewhere = cluster.machines[nodes];
+  const original = cluster.machines[k];
+  const copy = isInPlace ? original : elsewhere;
+  const restore = ({ disk, journal }: Machine, at: number, from: number) => {
+    disk.restore(moments[at].disks[from]);
+    journal?.restore(moments[at].journals[from]);
+  };
+  await run(cluster.restoreMetadata(moments.at(-1)!.metadata));
+  for (const [n, machine] of cluster.machines.slice(0, nodes).entries()) restore(machine, moments.length - 1, n);
+  restore(copy, moment, k);
+  await run(cluster.startManager());
+  for (const [n, machine] of cluster.machines.slice(0, nodes).entries())
+    if (n !== k && !away.includes(n)) void cluster.startNode(machine);
+  void cluster.startNode(copy);
+  await run(cluster.sleep(REPAIR_MS));
+  const { number } = copy;
+  const problems: string[] = [];
+  const check = async (owner: string, mayWait: boolean) => {
+    await run(cluster.writer(STREAM, owner).catch(() => undefined));
+    const texts: string[] = [];
+    const waits = await readInto(texts, cluster);
+    const missing = acknowledged.filter((text) => !texts.includes(text));
+    if (missing.length > 0 && (waits.length === 0 || !mayWait))
+      problems.push(`${owner}: not read: ${missing.map((text) => text.trimEnd())}; waits: ${waits.join('; ')}`);
+  };
+  await check('early', true);
+  for (const n of away) void cluster.startNode(cluster.machines[n]);
+  if (!isInPlace) void cluster.startNode(original);
+  await run(cluster.sleep(2 * REPAIR_MS));
+  await check('after', false);
+  return { problems, isAccepted: !cluster.emptied.has(copy) && number === numberOf({ moments }, k) };
 }

@@ -8,7 +8,7 @@ import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { randomInt, SeededRandom } from '../../../src/core/random.js';
 import { ROUND, ROUNDS } from '../../../test/support/rounds.js';
-import { copiesOf, startCopy } from './folder-copies.js';
+import { acceptedCopiesOf, copiesOf, replaceByCopy, startCopy } from './folder-copies.js';
 import { type History, histories, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
 
 const CHUNK = 20;
@@ -57,6 +57,15 @@ async function startCopies(history: History, seed: number): Promise<void> {
   }
 }
 
+async function startAsNode(history: History, seed: number): Promise<void> {
+  const random = new SeededRandom(seed).stream('accepted');
+  const copies = acceptedCopiesOf(history);
+  for (let k = 0; k < PAIRS_A_HISTORY; k++) {
+    const copy = copies[randomInt(random, 0, copies.length - 1)];
+    expect((await replaceByCopy(history, copy)).problems, `${history.steps} ${JSON.stringify(copy)}`).toEqual([]);
+  }
+}
+
 describe('folders that come back as they once were', () => {
   it.each(chunks(plain))('one of them, histories $k', async ({ some }) => {
     for (const steps of some) await replaceOne(await runHistory(steps));
@@ -76,5 +85,9 @@ describe('folders that come back as they once were', () => {
 
   it.each(chunks(plain))('a copy is started elsewhere, histories $k', async ({ k, some }) => {
     for (const [n, steps] of some.entries()) await startCopies(await runHistory(steps, true), 1 + k * CHUNK + n);
+  });
+
+  it.each(chunks(plain))('a copy is started as its node, histories $k', async ({ k, some }) => {
+    for (const [n, steps] of some.entries()) await startAsNode(await runHistory(steps, n % 2 === 0), 1 + k * CHUNK + n);
   });
 });

@@ -6,7 +6,7 @@ import { MetadataCheck } from '../src/metadata-check.js';
 import { MetadataSchema, type NodeRecord } from '../src/metadata-schema.js';
 import { Replica } from '../src/replica.js';
 import { StreamManager } from '../src/stream-manager.js';
-import { copiesOf, startCopy } from './folder-copies.js';
+import { acceptedCopiesOf, copiesOf, replaceByCopy, startCopy } from './folder-copies.js';
 import { type History, replacementsOf, runHistory, type Step, travel } from './time-travel.js';
 
 const STEPS: Step[] = ['open', 'append', 'ack', 'append', 'ack'];
@@ -103,6 +103,33 @@ describe('a copy of a folder that is started elsewhere', () => {
         return value?.copy === undefined ? change : { ...change, value: { ...value, refused: value.copy } };
       });
       return commit.call(this, refusing);
+    });
+    expect(await problemsOfCopies(/not read/)).toMatch(/not read/);
+  });
+});
+
+describe('a copy of a folder that is started as its node, which is down', () => {
+  /** Of copies of the first node, until one has a problem that is like this. */
+  async function problemsOfCopies(until?: RegExp): Promise<string> {
+    const history = await runHistory(STEPS, true);
+    let problems = '';
+    for (const copy of acceptedCopiesOf(history).filter(({ node }) => node === 0)) {
+      const { problems: some, isAccepted } = await replaceByCopy(history, copy);
+      expect(isAccepted).toBe(true);
+      for (const problem of some) problems += `${JSON.stringify(copy)}: ${problem}\n`;
+      if (until?.test(problems) === true) break;
+    }
+    return problems;
+  }
+
+  it('loses no acknowledged record, whichever nodes are down as well', async () => {
+    expect(await problemsOfCopies()).toBe('');
+  });
+
+  it('loses some where its replicas count as those of a node that has run', async () => {
+    const { fence } = Replica.prototype;
+    vi.spyOn(Replica.prototype, 'fence').mockImplementation(async function (this: Replica, epoch) {
+      return { ...(await fence.call(this, epoch)), restarts: 0 };
     });
     expect(await problemsOfCopies(/not read/)).toMatch(/not read/);
   });
