@@ -5,7 +5,8 @@
  */
 
 import { RpcError } from '@rocev2/rpc';
-import type { MetadataSchema, NodeRecord } from './metadata-schema.js';
+import type { ManagerState } from './manager-state.js';
+import type { NodeRecord } from './metadata-schema.js';
 
 /** What a folder says of itself. */
 export interface FolderMarks {
@@ -23,11 +24,7 @@ export function checkFolder(known: NodeRecord, { lives, mark, before }: FolderMa
   return 'its mark is not the last one that the manager has seen, so it was copied before that or a copy of it has run';
 }
 
-interface RefusingManager {
-  readonly counters: { refusedDisks: number };
-  readonly live: { isHeard(node: number): boolean };
-  readonly schema: MetadataSchema;
-}
+type RefusingManager = Pick<ManagerState, 'counters' | 'live' | 'parts' | 'schema'>;
 
 /** A folder that a node was started with, `HOST:PATH`; missing with nodes of earlier versions. */
 interface StartedFolder {
@@ -59,10 +56,11 @@ export async function refuseFolder(manager: RefusingManager, started: StartedFol
  * place than the one that the node ran with is a copy: the original may be live, or only down, and still counts.
  */
 export async function noteRefusal(
-  { counters, schema }: RefusingManager,
+  { counters, parts, schema }: RefusingManager,
   started: StartedFolder,
   reason: string,
 ): Promise<void> {
+  await parts.confirmLead(); // Otherwise the metadata may be older than the folder.
   counters.refusedDisks++;
   const { node, folder } = started;
   const known = await schema.node(node);

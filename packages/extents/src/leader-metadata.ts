@@ -72,7 +72,7 @@ export class LeaderMetadata implements Metadata {
 
   /**
    * Resolves if this manager led when it was called, by the store; rejects, and ends the term, if another one may have
-   * led.
+   * led, or the store was restored from an older snapshot.
    */
   async confirm(): Promise<void> {
     this.#check();
@@ -80,11 +80,12 @@ export class LeaderMetadata implements Metadata {
     this.#check();
   }
 
-  /** Asks the store whose term it is. @internal */
+  /** Asks the store whose term it is, and whether it still has the last mark: a restored store may not. @internal */
   async checkTerm(): Promise<void> {
     const { store, term } = this.#parts;
-    const leader = await store.get(LEADER_KEY);
-    if (leader?.version === term) return;
+    const marked = this.#marked ?? 0;
+    const [leader, mark] = await Promise.all([store.get(LEADER_KEY), store.get(MARK_KEY)]);
+    if (leader?.version === term && (mark?.version ?? 0) >= marked) return;
     this.end();
     this.#check();
   }

@@ -324,7 +324,9 @@ export class StreamManager implements SealingManager {
     const { extents } = (await this.schema.stream(stream)).value;
     const others = (await this.schema.streams()).filter((other) => other.stream !== stream);
     const elsewhere = new Set(others.flatMap(({ value }) => value.extents));
-    return { extents: await this.#locations(extents), shared: extents.filter((extent) => elsewhere.has(extent)) };
+    const located = await this.#locations(extents);
+    await this.parts.confirmLead();
+    return { extents: located, shared: extents.filter((extent) => elsewhere.has(extent)) };
   }
 
   async #sealTail(stream: string): Promise<ManagerMethods['cut'][1]> {

@@ -181,7 +181,7 @@ export class Cluster {
   }
 
   async start(): Promise<void> {
-    await this.#metadata.commit({ compare: [], put: [{ key: 'cluster', value: JSON.stringify(CLUSTER) }] });
+    await this.store.commit({ compare: [], put: [{ key: 'cluster', value: JSON.stringify(CLUSTER) }] });
     if (this.managers.length === 0) await this.startManager();
     for (const process of this.managers) this.startCandidate(process);
     await Promise.all(this.machines.map((machine) => this.startNode(machine)));

@@ -1,15 +1,25 @@
 /** Members of an etcd as processes of this machine. */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 import { eventually } from '../../../test/support/eventually.js';
 import { freePort } from '../../../test/support/free-port.js';
 
 /** Why there is no etcd to test with; undefined: there is one. */
 export const WHY_NO_ETCD =
   spawnSync('etcd', ['--version']).status === 0 ? undefined : 'etcd is not installed (apt-get install etcd-server)';
+
+const ETCDCTL_ENV = { ...process.env, ETCDCTL_API: '3' };
+
+/** Why no snapshot can be made and restored. */
+export const WHY_NO_ETCDCTL =
+  WHY_NO_ETCD ??
+  (spawnSync('etcdctl', ['version'], { env: ETCDCTL_ENV }).status === 0
+    ? undefined
+    : 'etcdctl is not installed (apt-get install etcd-client)');
 
 /** How long a member may take to say how it is, milliseconds. */
 const STATUS_MS = 2_000;
@@ -21,10 +31,16 @@ interface MemberStatus {
 
 class EndedMember extends Error {}
 
+function etcdctl(...args: string[]): void {
+  execFileSync('etcdctl', args, { env: ETCDCTL_ENV, stdio: 'pipe' });
+}
+
 /** One etcd. */
 export class EtcdMembers {
   readonly endpoints: string[] = [];
   readonly #processes: ChildProcess[] = [];
+  /** Of each member, without its folder. */
+  readonly #args: Array<readonly string[]> = [];
 
   /** One member that wants certificates, as `makeCertificates` has made them. It may be reached some time later. */
   static async startSecure(folder: string, certificates: string): Promise<EtcdMembers> {
@@ -43,8 +59,7 @@ export class EtcdMembers {
     const file = (name: string) => join(certificates, `${name}.pem`);
     const own = ['--cert-file', file('server-cert'), '--key-file', file('server-key')];
     const theirs = ['--client-cert-auth', '--trusted-ca-file', file('ca-cert')];
-    const of = ['--name', 'm0', '--data-dir', join(folder, 'm0'), ...urls, ...peers, ...own, ...theirs];
-    members.#processes.push(spawn('etcd', of, { stdio: 'ignore' }));
+    members.#start(0, join(folder, 'm0'), ['--name', 'm0', ...urls, ...peers, ...own, ...theirs]);
     return members;
   }
 
@@ -62,11 +77,10 @@ export class EtcdMembers {
         ...['--listen-client-urls', client, '--advertise-client-urls', client],
         ...['--listen-peer-urls', peers[k], '--initial-advertise-peer-urls', peers[k]],
       ];
-      const of = ['--name', `m${k}`, '--data-dir', join(folder, `m${k}`), '--initial-cluster', cluster];
-      members.#processes.push(spawn('etcd', [...of, ...urls], { stdio: 'ignore' }));
+      members.#start(k, join(folder, `m${k}`), ['--name', `m${k}`, '--initial-cluster', cluster, ...urls]);
     });
     try {
-      await eventually(() => members.#isWhole(), { limitMs: 60_000, everyMs: 50 });
+      await members.#whole();
       return members;
     } catch (error) {
       await members.stop();
@@ -74,6 +88,28 @@ export class EtcdMembers {
       rmSync(folder, { recursive: true, force: true });
       return EtcdMembers.start(folder, count, attempts - 1);
     }
+  }
+
+  #start(member: number, dataDir: string, args: readonly string[]): void {
+    this.#args[member] = args;
+    this.#processes[member] = spawn('etcd', ['--data-dir', dataDir, ...args], { stdio: 'ignore' });
+  }
+
+  /** Writes a snapshot of the first member to a file. */
+  snapshot(file: string): void {
+    etcdctl('--endpoints', this.endpoints[0], 'snapshot', 'save', file);
+  }
+
+  /** Kills the only member, and starts it with what a snapshot has, in a new folder; without a snapshot it is empty. */
+  async restore(dataDir: string, snapshot?: string): Promise<void> {
+    await this.kill(0);
+    if (snapshot !== undefined) etcdctl('snapshot', 'restore', snapshot, '--data-dir', dataDir);
+    this.#start(0, dataDir, this.#args[0]);
+    await this.#whole();
+  }
+
+  #whole(): Promise<void> {
+    return eventually(() => this.#isWhole(), { limitMs: 60_000, everyMs: 50 });
   }
 
   /** Whether all members follow one leader: what is tested needs all of them at first. Throws if one has ended by itself. */
@@ -107,10 +143,10 @@ export class EtcdMembers {
   }
 
   async kill(member: number): Promise<void> {
-    const process = this.#processes[member];
-    if (process.exitCode !== null || process.signalCode !== null) return;
-    process.kill('SIGKILL');
-    await once(process, 'exit');
+    const one = this.#processes[member];
+    if (one.exitCode !== null || one.signalCode !== null) return;
+    one.kill('SIGKILL');
+    await once(one, 'exit');
   }
 
   async stop(): Promise<void> {

@@ -1,14 +1,14 @@
 /** Real processes: the steps of docs/how-to/back-up-and-restore.md for clusters, in their order, in an empty folder. */
 
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isBuilt, type Program, rocev2Starter } from '../../../test/e2e/executable.js';
 import { eventually } from '../../../test/support/eventually.js';
+import { ClusterCommands } from './cluster-commands.js';
 
 const LIMIT_MS = 600_000;
-const RECORD_BYTES = 1 << 20;
 const NODES = [1, 2, 3, 4];
 const JOURNALED = 4;
 
@@ -17,9 +17,11 @@ describe.runIf(isBuilt)('a cluster of processes whose folders are restored', () 
   const running = new Map<string, Program>();
   let folder: string;
   let port: string;
+  let cluster: ClusterCommands;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'rocev2-restored-'));
     port = '0';
+    cluster = new ClusterCommands(start, folder, () => `127.0.0.1:${port}`);
     running.clear();
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -56,62 +58,43 @@ describe.runIf(isBuilt)('a cluster of processes whose folders are restored', () 
     await running.get(what)!.ended();
   }
 
-  async function extents(command: string, ...args: string[]) {
-    const program = start('extents', command, ...args, '--manager', `127.0.0.1:${port}`);
-    const exit = await program.ended();
-    return { exit, stdout: program.stdout, stderr: program.stderr };
-  }
-
-  const status = async () => JSON.parse((await extents('status', '--json')).stdout);
   const files = () => NODES.flatMap((k) => readdirSync(path(`node${k}`)).filter((name) => name.endsWith('.extent')));
   const journal = () => ['--journal', path('journal'), '--journal-size', '1MiB'];
-
-  async function append(fill: string): Promise<string> {
-    const text = fill.repeat(2.5 * RECORD_BYTES);
-    writeFileSync(path('data'), text);
-    expect(await extents('append', 'log', path('data'))).toMatchObject({ exit: 0 });
-    return text;
-  }
-
-  async function expectContent(text: string): Promise<void> {
-    const { exit, stdout, stderr } = await extents('read', 'log');
-    expect({ exit, stderr, length: stdout.length }).toMatchObject({ exit: 0, length: text.length });
-    expect(stdout === text).toBe(true);
-  }
 
   it(
     'deletes nothing, says what is older, and is whole again after what the page says',
     async () => {
       await startManager();
       await Promise.all(NODES.map((k) => startNode(k, ...(k === JOURNALED ? journal() : []))));
-      let content = await append('a');
+      let content = await cluster.append('a');
 
       // A backup of the metadata is older than what nodes have seen.
       await end('manager');
       copy('manager', 'backup');
       await startManager();
-      content += await append('b');
+      content += await cluster.append('b');
       const before = files();
       await end('manager', 'SIGKILL');
       copy('backup', 'manager');
       await startManager();
       await running.get('manager')!.writes('stderr', /the metadata is an older copy/);
-      const refused = await extents('read', 'log');
+      const refused = await cluster.run('read', 'log');
       expect(refused.exit).not.toBe(0);
       expect(refused.stderr).toMatch(/older copy.*extents recover/);
-      expect((await extents('status')).stdout).toMatch(/all requests are refused: the metadata is an older copy/);
+      expect((await cluster.run('status')).stdout).toMatch(/all requests are refused: the metadata is an older copy/);
       expect(files()).toEqual(before);
-      expect(await extents('recover')).toMatchObject({ exit: 0 });
-      await expectContent(content);
+      expect(await cluster.run('recover')).toMatchObject({ exit: 0 });
+      await cluster.expectContent(content);
 
       // All copies of the metadata are lost.
       await end('manager', 'SIGKILL');
       rmSync(path('manager'), { recursive: true });
       await startManager('--recover');
-      const known = async () => (await status()).nodes.filter(({ state }: { state: string }) => state === 'up').length;
+      const known = async () =>
+        (await cluster.status()).nodes.filter(({ state }: { state: string }) => state === 'up').length;
       await eventually(async () => (await known()) === NODES.length, { limitMs: LIMIT_MS, everyMs: 500 });
-      expect(await extents('recover')).toMatchObject({ exit: 0 });
-      await expectContent(content);
+      expect(await cluster.run('recover')).toMatchObject({ exit: 0 });
+      await cluster.expectContent(content);
 
       // The folder of a node comes back as it was before its last start.
       await end('node1');
@@ -122,7 +105,7 @@ describe.runIf(isBuilt)('a cluster of processes whose folders are restored', () 
       const outdated = beginNode(1);
       expect(await outdated.ended()).toBe(1);
       expect(outdated.stderr).toMatch(/the folder of node \d+ is an older copy/);
-      expect((await extents('status')).stdout).toMatch(/^the folder of node \d+ is an older copy/m);
+      expect((await cluster.run('status')).stdout).toMatch(/^the folder of node \d+ is an older copy/m);
       rmSync(path('node1'), { recursive: true });
       expect(Number(await startNode(1))).toBeGreaterThan(NODES.length);
 
@@ -133,7 +116,7 @@ describe.runIf(isBuilt)('a cluster of processes whose folders are restored', () 
       const elsewhere = start('extents', 'node', '--dir', path('copy'), '--join', `127.0.0.1:${port}`);
       expect(await elsewhere.ended()).toBe(1);
       expect(elsewhere.stderr).toMatch(/runs with the folder 127\.0\.0\.1:.*node2|is an older copy/);
-      const listed = (await extents('status')).stdout;
+      const listed = (await cluster.run('status')).stdout;
       expect(listed).toMatch(
         /^a copy of the folder of node \d+ was refused at 127\.0\.0\.1:\S*copy; its own folder is \S*node2: /m,
       );
@@ -142,20 +125,20 @@ describe.runIf(isBuilt)('a cluster of processes whose folders are restored', () 
       // A node was killed, and is started without its journal.
       await end(`node${JOURNALED}`, 'SIGKILL');
       expect(await beginNode(JOURNALED).ended()).toBe(1);
-      expect((await extents('status')).stdout).toMatch(/^node \d+ does not start: .*name its journal/m);
+      expect((await cluster.run('status')).stdout).toMatch(/^node \d+ does not start: .*name its journal/m);
       await startNode(JOURNALED, ...journal());
-      expect((await extents('status')).stdout).not.toMatch(/does not start/);
-      const isWhole = async () => (await status()).extents.underReplicated === 0;
+      expect((await cluster.run('status')).stdout).not.toMatch(/does not start/);
+      const isWhole = async () => (await cluster.status()).extents.underReplicated === 0;
       await eventually(isWhole, { limitMs: LIMIT_MS, everyMs: 500 });
-      await expectContent(content);
+      await cluster.expectContent(content);
 
       // A stream was deleted by mistake.
-      expect(await extents('rm', 'log')).toMatchObject({ exit: 0 });
-      expect((await extents('read', 'log')).exit).not.toBe(0);
-      expect(await extents('undelete', 'log')).toMatchObject({ exit: 0 });
-      await expectContent(content);
-      content += await append('c');
-      await expectContent(content);
+      expect(await cluster.run('rm', 'log')).toMatchObject({ exit: 0 });
+      expect((await cluster.run('read', 'log')).exit).not.toBe(0);
+      expect(await cluster.run('undelete', 'log')).toMatchObject({ exit: 0 });
+      await cluster.expectContent(content);
+      content += await cluster.append('c');
+      await cluster.expectContent(content);
       for (const what of running.keys()) await end(what);
     },
     LIMIT_MS,

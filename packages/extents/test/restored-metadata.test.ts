@@ -4,10 +4,12 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { inVirtualTime } from '../../../test/contracts/metadata-contract.js';
 import { until } from '../../../test/support/virtual-time.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { ExtentStore } from '../src/extent-store.js';
+import { LeaderMetadata } from '../src/leader-metadata.js';
 import { MemoryMetadata } from '../src/memory-metadata.js';
 import { MetadataCheck } from '../src/metadata-check.js';
 import { MetadataHistory } from '../src/metadata-history.js';
-import { Cluster, EXTENT_BYTES, TIMING } from './cluster.js';
+import { Cluster, type ClusterOptions, EXTENT_BYTES, TIMING } from './cluster.js';
 
 const STREAM = 's';
 const LONG_MS = 20 * TIMING.reportMs;
@@ -52,8 +54,8 @@ describe('the history of the metadata', () => {
 });
 
 /** A cluster with a stream of one record, a backup of its metadata, and another record. */
-async function withBackup() {
-  const cluster = new Cluster(1);
+async function withBackup(options: ClusterOptions = {}) {
+  const cluster = new Cluster(1, options);
   const run = <T>(work: Promise<T>) => until(cluster.events, work);
   await run(cluster.start());
   const ask = cluster.managerFrom('client');
@@ -66,6 +68,7 @@ async function withBackup() {
   await append('before');
   await run(cluster.sleep(LONG_MS));
   const backup = await run(cluster.imageOfMetadata());
+  const snapshot = cluster.store.transactions.length;
   await append('after');
   const restore = async (image: typeof backup) => {
     cluster.killManager();
@@ -83,7 +86,7 @@ async function withBackup() {
     await run(scan());
     return found;
   };
-  return { cluster, run, ask, backup, restore, files, read };
+  return { cluster, run, ask, backup, snapshot, restore, files, read };
 }
 
 const code = (remoteCode: string) => expect.objectContaining({ remoteCode });
@@ -152,6 +155,46 @@ describe('a manager whose metadata is an older copy', () => {
     await restore(backup);
     await run(cluster.sleep(TIMING.reportMs));
     expect(files()).toEqual(before);
+  });
+});
+
+describe('a store that is restored from a snapshot while three managers run', () => {
+  async function restored() {
+    const { cluster, run, ask, snapshot, files, read } = await withBackup({ managers: 3 });
+    await run(cluster.sleep(LONG_MS));
+    const before = files();
+    await run(cluster.store.restore(snapshot));
+    const locate = () => run(ask.call('locate', { stream: STREAM }, 1000));
+    const status = () => run(ask.call('status', {}, 1000));
+    return { cluster, run, ask, before, files, read, locate, status };
+  }
+
+  it('ends the term of the leader, the next one stops, and no extent is deleted and no folder refused', async () => {
+    const { cluster, run, ask, before, files, read, locate, status } = await restored();
+    await run(cluster.sleep(LONG_MS));
+    expect(files()).toEqual(before);
+    await expect(locate()).rejects.toEqual(code('OUTDATED'));
+    await run(ask.call('recover', {}, 1000));
+    await run(cluster.sleep(LONG_MS));
+    expect(await read()).toEqual(['before', 'after']);
+    expect((await status()).nodes.map(({ state }) => state)).toEqual(Array(5).fill('up'));
+  });
+
+  it.each([true, false])(
+    'has folders refused, or extents deleted, where the leader does not look for its last change',
+    async (hasMarks) => {
+      vi.spyOn(LeaderMetadata.prototype, 'checkTerm').mockResolvedValue();
+      if (!hasMarks) vi.spyOn(ExtentStore.prototype, 'setMark').mockResolvedValue();
+      const { cluster, run, before, files, status } = await restored();
+      await run(cluster.sleep(LONG_MS));
+      if (hasMarks) expect((await status()).counters.refusedDisks).toBeGreaterThan(0);
+      else expect(files()).not.toEqual(before);
+    },
+  );
+
+  it('is not read in part', async () => {
+    const { locate } = await restored();
+    await expect(locate()).rejects.toEqual(code('OUTDATED'));
   });
 });
 

@@ -5,7 +5,7 @@
 
 import type { Clock } from '../../../src/core/clock.js';
 import { LEADER_KEY } from '../src/leader-metadata.js';
-import type { MemoryMetadata } from '../src/memory-metadata.js';
+import { MemoryMetadata } from '../src/memory-metadata.js';
 import type { Metadata, Transaction } from '../src/metadata.js';
 import type { ClusterNetwork } from './cluster-network.js';
 
@@ -22,7 +22,9 @@ export class SharedStore {
   readonly problems: string[] = [];
   /** How often a sender did not hear of its transaction. */
   unknown = 0;
-  readonly #inner: MemoryMetadata;
+  /** Those that happened, in order. */
+  readonly transactions: Transaction[] = [];
+  #inner: MemoryMetadata;
   readonly #clock: Clock;
   readonly #network: ClusterNetwork;
   readonly #timeoutMs: number;
@@ -37,14 +39,13 @@ export class SharedStore {
   /** As a manager reaches it. A manager that has ended hears nothing more, and asks nothing. */
   from(name: string, isAlive: () => boolean): Metadata {
     const call = <T>(work: () => Promise<T>, isCommit = false) => this.#call(name, isAlive, work, isCommit);
-    const inner = this.#inner;
     return {
-      get: (key) => call(() => inner.get(key)),
-      list: (prefix) => call(() => inner.list(prefix)),
-      commit: (transaction) => call(() => this.#commit(transaction), true),
-      renew: (key, version, ttlMs) => call(() => inner.renew(key, version, ttlMs)),
+      get: (key) => call(() => this.#inner.get(key)),
+      list: (prefix) => call(() => this.#inner.list(prefix)),
+      commit: (transaction) => call(() => this.commit(transaction), true),
+      renew: (key, version, ttlMs) => call(() => this.#inner.renew(key, version, ttlMs)),
       watch: (prefix, onChange) =>
-        inner.watch(prefix, (key) => {
+        this.#inner.watch(prefix, (key) => {
           if (!this.isSilent) this.#network.send(STORE, name, () => isAlive() && onChange(key));
         }),
       close: async () => {},
@@ -52,13 +53,20 @@ export class SharedStore {
   }
 
   /** A leader's transaction has its term in its mark. */
-  async #commit(transaction: Transaction): Promise<number> {
+  async commit(transaction: Transaction): Promise<number> {
     const leader = await this.#inner.get(LEADER_KEY);
     const version = await this.#inner.commit(transaction);
+    if (version > 0) this.transactions.push(transaction);
     const [, term] = /^(\d+)\.\d+$/.exec(transaction.put?.at(-1)?.value ?? '') ?? [];
     if (version > 0 && term !== undefined && Number(term) !== leader?.version)
       this.problems.push(`a transaction of term ${term} happened in term ${leader?.version}`);
     return version;
+  }
+
+  /** It is restored from a snapshot: only the first so many transactions have happened. Leases begin again. */
+  async restore(count: number): Promise<void> {
+    this.#inner = new MemoryMetadata(this.#clock);
+    for (const transaction of this.transactions.splice(0).slice(0, count)) await this.commit(transaction);
   }
 
   #call<T>(name: string, isAlive: () => boolean, work: () => Promise<T>, isCommit: boolean): Promise<T> {
