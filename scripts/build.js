@@ -263,8 +263,10 @@ async function page() {
     entryPoints: [`${PAGE}/main.ts`],
     outfile: 'packages/dashboard/dist/page/main.js',
     bundle: true,
+    minify: true,
     platform: 'browser',
     target: 'es2022',
+    conditions: [SOURCE],
   });
   for (const name of ['index.html', 'style.css'])
     copyFileSync(join(ROOT, PAGE, name), join(ROOT, 'packages/dashboard/dist/page', name));

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url));
 /** What installing rocev2 alone brings, on linux-x64 and itself included. */
 const PACKAGES_MAX = 9;
 const UNPACKED_MAX_BYTES = 3e6;
-const NOT_IN_THE_TRANSPORT = ['zod', 'uplot', 'commander', 'prom-client', 'hdr-histogram-js'];
+const NOT_IN_THE_TRANSPORT = ['zod', 'commander', 'prom-client', 'hdr-histogram-js'];
 
 const npms = process.argv.length > 2 ? process.argv.slice(2) : ['npm'];
 const folder = mkdtempSync(join(tmpdir(), 'rocev2-packages-'));

@@ -49,7 +49,7 @@ export async function buildPage(folder, { documents = '' } = {}) {
   const [program, worker, labElement] = await Promise.all(
     ['main', 'worker', 'lab-element'].map((name) => programOf(`${VIEW}/${name}.ts`)),
   );
-  const styles = ['node_modules/uplot/dist/uPlot.min.css', 'packages/dashboard/src/page/style.css', `${VIEW}/page.css`];
+  const styles = ['packages/dashboard/src/page/style.css', `${VIEW}/page.css`];
   const html = `<!doctype html>
 <html lang="en">
 <head>

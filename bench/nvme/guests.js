@@ -69,7 +69,7 @@ async function collect(folder) {
   /** @type {{packages: Record<string, {dev?: boolean, link?: boolean, resolved?: string}>}} */
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   for (const [path, { dev, link, resolved }] of Object.entries(packages)) {
-    if (path === '' || /(^|\/)uplot$/.test(path)) continue;
+    if (path === '') continue;
     if (link === true) {
       mkdirSync(dirname(join(files, path)), { recursive: true });
       symlinkSync(relative(dirname(path), resolved ?? ''), join(files, path));

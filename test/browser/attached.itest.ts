@@ -1,17 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises'; // timer: the rate at which a disk is used
 import { fileURLToPath } from 'node:url';
+import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '@rocev2/command/plot';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AttachedProgram, AttachedState } from '../../packages/dashboard/src/messages/attached.js';
 import { connectionName } from '../../packages/dashboard/src/messages/connection-name.js';
-import {
-  formatByteRate,
-  formatBytes,
-  formatCount,
-  formatRate,
-  formatShare,
-} from '../../packages/dashboard/src/page/format.js';
 import { openBackend } from '../../src/storage-rpc/open-backend.js';
 import { Program } from '../e2e/executable.js';
 import { RuntimeFolder } from '../support/runtime-folder.js';
@@ -217,7 +211,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     expect(one.rateBps).toBeGreaterThan(0);
     expect(two.alpha).toBeGreaterThan(0);
     for (const title of ['Rate that is allowed', 'DCQCN’s alpha']) {
-      const legend = page.getByRole('region', { name: title }).locator('.u-legend');
+      const legend = page.getByRole('region', { name: title }).locator('.chart-legend');
       for (const { conn } of [one, two]) await legend.getByText(connectionName(conn)).waitFor();
     }
     const parts = (await page.evaluate(
@@ -272,8 +266,8 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     const shown = () => page.locator('.time-range output').textContent();
     const newest = page.getByRole('button', { name: 'Follow the newest' });
     expect(await newest.isVisible()).toBe(false);
-    const times = () => page.locator('.detail .u-legend tr:first-child .u-value').allTextContents();
-    const plot = page.getByRole('region', { name: 'Sent by connection' }).locator('.u-over');
+    const times = () => page.locator('.detail .chart-legend tr:first-child .value').allTextContents();
+    const plot = page.getByRole('region', { name: 'Sent by connection' }).locator('.plot-area');
     await plot.scrollIntoViewIfNeeded();
     const box = (await plot.boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.2, box.y + box.height / 2);

@@ -79,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)('the page over a cluster', { timeout
     expect(await readout('sealed')).toBeGreaterThan(1);
     expect(await page.getByRole('table', { name: 'streams' }).textContent()).toContain('log');
     for (const title of ['Nodes by state', 'Extents by state', 'Space in use by node', 'Free space'])
-      await page.getByRole('region', { name: title }).locator('canvas').waitFor();
+      await page.getByRole('region', { name: title }).locator('.plot .axis').waitFor();
     expect(await page.getByRole('region', { name: 'Managers' }).isVisible()).toBe(false);
   });
 

@@ -1,7 +1,7 @@
+import { formatCount, formatRate } from '@rocev2/command/plot';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { LabPacket, LabPackets, LabSample, LabState } from '../../packages/dashboard/src/messages/lab-messages.js';
-import { formatCount, formatRate } from '../../packages/dashboard/src/page/format.js';
 import { eventually } from '../support/eventually.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
@@ -109,7 +109,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     const number = Number(await page.locator('.readouts').getAttribute('data-sample'));
     const sample = (await state()).samples.find((candidate) => candidate.number === number)!;
     const chart = (name: string) => page.getByRole('region', { name, exact: true });
-    const legend = (await chart('Throughput').locator('.u-legend').textContent())!;
+    const legend = (await chart('Throughput').locator('.chart-legend').textContent())!;
     await page.keyboard.press(' '); // For the tests behind this one.
     const [goodput, link] = [sample.goodputBps, sample.linkBps].map(formatRate);
     expect(legend).toBe(`time${(sample.timeNs / 1e9).toFixed(2)} sgoodput${goodput}on the link${link}`);
@@ -162,7 +162,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     const newest = strip.getByRole('button', { name: 'Follow the newest' });
     await newest.waitFor();
     const words = await shown();
-    const time = page.getByRole('region', { name: 'Throughput' }).locator('.u-legend .u-value').first();
+    const time = page.getByRole('region', { name: 'Throughput' }).locator('.chart-legend .value').first();
     const held = Number((await time.textContent())!.split(' ')[0]);
     const last = (await state()).samples.at(-1)!;
     expect(held).toBeLessThan(last.timeNs / 1e9 - 1);
@@ -354,7 +354,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
   it('says when the lab is gone', async () => {
     await using brief = await RunningDashboard.start('-q', '2');
     const gone = await openPage(browser, brief.url);
-    await gone.page.locator('.u-legend', { hasText: 'QP 2' }).first().waitFor();
+    await gone.page.locator('.chart-legend', { hasText: 'QP 2' }).first().waitFor();
     await brief[Symbol.asyncDispose]();
     await gone.page.getByText('no connection; trying again').waitFor();
     await gone.page.close();

@@ -6,23 +6,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { BUILT_IN_SCENARIOS, type ScenarioFile, simulate } from '@rocev2/lab/sim';
 import { completed, runVariant, SIMULATED_SCENES } from '@rocev2/page/scenes';
 import axe from 'axe-core';
-import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  DOCUMENT,
+  hashesInNode,
+  hashesInPage,
+  hashRows,
+  SHORT_SCENARIOS,
+  simulatorForPages,
+} from '../../scripts/trace-hashes.js';
 import { chromiumPath, firefoxPath, launch, launchFirefox } from './browser.js';
 
 const COMPRESSED_BYTES_MAX = 250_000;
 /** The whole catalogue, on a loaded machine. */
 const CATALOGUE_MS = 300_000;
-
-/** Long enough for packets in each: the first flows of some workloads arrive late. */
-function short(scenario: ScenarioFile): ScenarioFile {
-  const duration = /^(?:fct|chunks)-/.test(scenario.name) ? '3ms' : '100us';
-  return { ...scenario, duration, warmup: 0, sample: '10us', assertions: [] };
-}
 
 async function complete(page: Page): Promise<void> {
   await page.locator('.scene[data-state=complete]').waitFor({ timeout: 60_000 });
@@ -164,38 +164,13 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
 });
 
 describe('the engine', () => {
-  const files = BUILT_IN_SCENARIOS.map(short);
-  const table = (hashes: readonly string[]) => files.map(({ name }, i) => `${name} ${hashes[i]}`);
+  const table = (hashes: readonly string[]) => hashRows([hashes]);
   let program: string;
   let inNode: Promise<string[]> | undefined;
 
   beforeAll(async () => {
-    const { outputFiles } = await build({
-      stdin: { contents: "export { simulate } from '@rocev2/lab/sim';", resolveDir: 'examples' },
-      bundle: true,
-      minify: true,
-      platform: 'browser',
-      format: 'iife',
-      globalName: 'bundled',
-      write: false,
-    });
-    program = `${outputFiles[0].text}; globalThis.bundled = bundled;`;
+    program = await simulatorForPages();
   });
-
-  async function hashesInNode(): Promise<string[]> {
-    const hashes: string[] = [];
-    for (const file of files) hashes.push((await simulate(file)).traceHash);
-    expect(new Set(hashes).size).toBeGreaterThan(10);
-    return hashes;
-  }
-
-  /** For a page of any browser. */
-  async function hashesInPage(scenarios: readonly ScenarioFile[]): Promise<string[]> {
-    const { simulate: run } = (globalThis as unknown as { bundled: { simulate: typeof simulate } }).bundled;
-    const hashes: string[] = [];
-    for (const scenario of scenarios) hashes.push((await run(scenario)).traceHash);
-    return hashes;
-  }
 
   it('simulates every scenario of the catalogue in Chromium as in Node.js', { timeout: CATALOGUE_MS }, async (test) => {
     test.skip(chromiumPath === undefined, 'Chromium is not installed');
@@ -203,7 +178,7 @@ describe('the engine', () => {
     try {
       const page = await browser.newPage();
       await page.evaluate(program);
-      const inBrowser = page.evaluate(hashesInPage, files); // At the same time as Node.js.
+      const inBrowser = page.evaluate(hashesInPage, SHORT_SCENARIOS); // At the same time as Node.js.
       inNode ??= hashesInNode();
       expect(table(await inBrowser)).toEqual(table(await inNode));
     } finally {
@@ -217,11 +192,19 @@ describe('the engine', () => {
     try {
       const page = await browser.newPage();
       await page.evaluate(program);
-      const inBrowser = page.evaluate(hashesInPage, files); // At the same time as Node.js.
+      const inBrowser = page.evaluate(hashesInPage, SHORT_SCENARIOS); // At the same time as Node.js.
       inNode ??= hashesInNode();
       expect(table(await inBrowser)).toEqual(table(await inNode));
     } finally {
       await browser.close();
     }
+  });
+
+  it('has the hashes that the documents list', { timeout: CATALOGUE_MS }, async () => {
+    inNode ??= hashesInNode();
+    const hashes = await inNode;
+    expect(new Set(hashes).size).toBeGreaterThan(10);
+    const listed = readFileSync(DOCUMENT, 'utf8').split('\n');
+    expect(listed.filter((line) => hashRows([hashes, hashes, hashes]).includes(line))).toHaveLength(hashes.length);
   });
 });

@@ -1,7 +1,7 @@
+import { formatNs, formatRate } from '@rocev2/command/plot';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordingState } from '../../packages/dashboard/src/messages/recording-messages.js';
-import { formatNs, formatRate } from '../../packages/dashboard/src/page/format.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
 /** For the page: resolves after thirty frames that the browser has drawn. */

@@ -22,7 +22,7 @@ describe.skipIf(!isBuilt || !isLinux)('rocev2 dashboard', () => {
     const { dashboard, url } = await start();
     expect(url).toMatch(/^http:\/\/127\.58\.5\.1:\d+\/$/);
     expect(await (await fetch(url)).text()).toContain('<title>rocev2 dashboard</title>');
-    for (const path of ['page/main.js', 'page/style.css', 'uplot.js', 'uplot.css']) {
+    for (const path of ['page/main.js', 'page/style.css']) {
       expect((await fetch(url + path)).status).toBe(200);
     }
     let state: LabState;

@@ -1,8 +1,11 @@
 /** Entry points with the condition `browser`, in bundles for browsers: they need nothing of Node.js, and give the same packets. */
 
+import { join } from 'node:path';
+import process from 'node:process';
 import { createContext, runInContext } from 'node:vm';
 import { BUILT_IN_SCENARIOS, type ScenarioFile, simulate } from '@rocev2/lab/sim';
 import { build } from 'esbuild';
+import { type Rolldown, build as vite } from 'vite';
 import { describe, expect, it } from 'vitest';
 import { isBuilt } from '../e2e/executable.js';
 import { manifestOfPackage, PACKAGE_FOLDERS } from '../support/installed-package.js';
@@ -14,6 +17,26 @@ const ENTRIES = PACKAGE_FOLDERS.map((folder) => manifestOfPackage(folder)).flatM
 );
 /** What browsers have of what the engine uses. */
 const GLOBALS = { TextEncoder, TextDecoder, Blob };
+
+const BUNDLERS = {
+  esbuild: bundle,
+  Vite: async (contents: string): Promise<string> => {
+    const entry = 'virtual:entry';
+    const plugin = {
+      name: 'entry',
+      resolveId: (id: string) => (id === entry ? join(process.cwd(), 'examples/entry.js') : undefined),
+      load: (id: string) => (id.endsWith('examples/entry.js') ? contents : undefined),
+    };
+    const output = await vite({
+      configFile: false,
+      logLevel: 'silent',
+      plugins: [plugin],
+      build: { write: false, minify: false, lib: { entry, formats: ['iife'], name: 'bundled' } },
+    });
+    return (output as Rolldown.RolldownOutput[])[0].output[0].code;
+  },
+} as const;
+const BUNDLER_NAMES = Object.keys(BUNDLERS) as ReadonlyArray<keyof typeof BUNDLERS>;
 
 async function bundle(contents: string): Promise<string> {
   const { outputFiles } = await build({
@@ -29,9 +52,12 @@ async function bundle(contents: string): Promise<string> {
   return outputFiles[0].text;
 }
 
-async function exportsOf(contents: string): Promise<Record<string, unknown>> {
+async function exportsOf(
+  contents: string,
+  bundler: keyof typeof BUNDLERS = 'esbuild',
+): Promise<Record<string, unknown>> {
   const context = createContext({ ...GLOBALS });
-  runInContext(await bundle(contents), context);
+  runInContext(await BUNDLERS[bundler](contents), context);
   return context['bundled'];
 }
 
@@ -40,15 +66,18 @@ function short(name: string): ScenarioFile {
 }
 
 describe.runIf(isBuilt)('a bundle for browsers', () => {
-  it.each(ENTRIES)('of %s loads where there is no Node.js', async (entry) => {
-    const names = Object.keys(await exportsOf(`export * from '${entry}';`));
-    expect(names.length).toBeGreaterThan(0);
-  });
+  it.each(ENTRIES.flatMap((entry) => BUNDLER_NAMES.map((bundler) => [entry, bundler] as const)))(
+    'of %s by %s loads where there is no Node.js',
+    async (entry, bundler) => {
+      const names = Object.keys(await exportsOf(`export * from '${entry}';`, bundler));
+      expect(names.length).toBeGreaterThan(0);
+    },
+  );
 
   it('has the entries that documents name', () => {
     expect(ENTRIES.toSorted()).toEqual([
+      '@rocev2/command/plot',
       '@rocev2/command/schema',
-      '@rocev2/dashboard/internal/page',
       '@rocev2/inspect',
       '@rocev2/inspect/internal/page',
       '@rocev2/lab/fluid',
@@ -62,8 +91,10 @@ describe.runIf(isBuilt)('a bundle for browsers', () => {
     ]);
   });
 
-  it('simulates the same packets as Node.js', async () => {
-    const bundled = (await exportsOf("export { simulate } from '@rocev2/lab/sim';")) as { simulate: typeof simulate };
+  it.each(BUNDLER_NAMES)('of %s simulates the same packets as Node.js', async (bundler) => {
+    const bundled = (await exportsOf("export { simulate } from '@rocev2/lab/sim';", bundler)) as {
+      simulate: typeof simulate;
+    };
     for (const name of ['livelock-go-back-n', 'livelock-go-back-0']) {
       const { traceHash, packetEvents } = await bundled.simulate(short(name));
       expect(packetEvents).toBeGreaterThan(1000);

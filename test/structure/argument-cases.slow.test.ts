@@ -10,6 +10,7 @@ const WITHOUT_CASES: Readonly<Record<string, string>> = {
   'rocev2/packet': 'reads and writes bytes on the packet path',
   'rocev2/engine-thread': 'is the program of a worker',
   '@rocev2/command': 'is for commands, which check their flags',
+  '@rocev2/command/plot': 'is for pages and reports of this project',
   '@rocev2/command/schema': 'is for commands, which check their flags',
   '@rocev2/dashboard/parts': 'is for pages of this project',
   '@rocev2/page/scenes': 'is for pages of this project',

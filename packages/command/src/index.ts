@@ -81,10 +81,6 @@ export { checkWritable, checkWritableBeside, writeOutputFile } from './output-fi
 export { packageVersion } from './package-version.js';
 export { fillPattern, patternMismatch } from './pattern.js';
 export { linger, type Silence, watched } from './peer-watch.js';
-export { renderBarChart } from './plot/bar-chart.js';
-export { htmlPage, htmlTable } from './plot/html-page.js';
-export { type ChartPanel, type ChartSeries, type LineChart, renderLineChart } from './plot/line-chart.js';
-export { escapeXml } from './plot/svg.js';
 export { method, type ProcessMethod } from './processes/calls.js';
 export { ChildService, whileAlive } from './processes/child-service.js';
 export { serveParent } from './processes/serve-parent.js';

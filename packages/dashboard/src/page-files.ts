@@ -1,7 +1,6 @@
-/** The files of the page: what the build has put into dist/page, and uPlot as its package brings it. */
+/** The files of the page, as the build has put them into dist/page. */
 
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { extname } from 'node:path';
 import { RoceError } from 'rocev2/internal/core';
 import type { PageFile } from './server.js';
@@ -27,8 +26,5 @@ export async function loadPageFiles(): Promise<Map<string, PageFile>> {
   } catch (cause) {
     throw new RoceError('ERR_ROCE_IO', 'the page of the dashboard is not there', 'npm run build makes it', { cause });
   }
-  const { resolve } = createRequire(import.meta.url);
-  await add('uplot.js', resolve('uplot/dist/uPlot.iife.min.js'));
-  await add('uplot.css', resolve('uplot/dist/uPlot.min.css'));
   return files;
 }

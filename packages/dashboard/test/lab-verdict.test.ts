@@ -1,6 +1,6 @@
+import { formatCounted } from '@rocev2/command/plot';
 import { describe, expect, it } from 'vitest';
 import type { LabSample } from '../src/messages/lab-messages.js';
-import { formatCounted } from '../src/page/format.js';
 import { labVerdict } from '../src/page/lab-verdict.js';
 
 const PLAN = {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import type { LadderConnection } from '@rocev2/command/plot';
 import { describe, expect, it } from 'vitest';
 import { captureState } from '../src/ladder/source.js';
 import { connectionName } from '../src/messages/connection-name.js';
-import type { LadderConnection } from '../src/messages/ladder-messages.js';
 
 const UDP_PORT = 4791;
 const GOLDEN = new URL('../../../test/golden/', import.meta.url);

@@ -18,12 +18,15 @@ import {
   runVariant,
   SCENES,
   SIMULATED_SCENES,
+  sentenceIn,
   TEXTS,
   type TextKey,
   textIn,
   type Variant,
 } from '@rocev2/page/scenes';
 import { describe, expect, it } from 'vitest';
+import { audited } from '../../inspect/test/audit/golden.js';
+import { AT, MUTANTS } from '../../inspect/test/audit/mutants.js';
 
 type Rule = NonNullable<ReturnType<typeof ruleOf>>;
 
@@ -287,5 +290,28 @@ describe('own schemes', () => {
 
   it('reject a scheme of the other kind', async () => {
     await expect(run({ code: example('recovery scheme') })).rejects.toThrow(/registers a recovery scheme/);
+  });
+});
+
+describe('sentences about a capture', () => {
+  it.each(Object.entries(MUTANTS))('have both languages where rule %s is broken', (rule, mutant) => {
+    const { findings } = audited(mutant(), { capturedAt: AT[Number(rule)] ?? '10.77.0.2' });
+    const texts = findings.filter(({ verdict }) => verdict === 'violation').map(({ text }) => text);
+    expect(texts.length).toBeGreaterThan(0);
+    for (const text of texts) {
+      expect(sentenceIn('en', text)).toBe(text);
+      expect(sentenceIn('zh', text), text).toMatch(/\p{Script=Han}/u);
+    }
+  });
+
+  it('have both languages in the ladder and in the remarks', async () => {
+    const { connections } = await exampleCapture(1);
+    const notes = connections.flatMap(({ packets }) => packets.flatMap((packet) => packet.notes));
+    expect(new Set(notes).size).toBeGreaterThan(5);
+    for (const note of notes) expect(sentenceIn('zh', note), note).toMatch(/\p{Script=Han}/u);
+    const bytes = readFileSync('test/golden/loss-req-send-rc-v4.pcapng');
+    const { remarks } = (await readCapture(new Blob([bytes.subarray(0, bytes.length - 3)]), () => true))!;
+    expect(remarks).toHaveLength(1);
+    for (const remark of remarks) expect(sentenceIn('zh', remark)).toMatch(/^文件在第 \d+ 字节处损坏/);
   });
 });

@@ -1,21 +1,24 @@
+import { PARTS_CSS } from './parts-style.js';
 import { escapeXml } from './svg.js';
 
 const STYLE = `
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;max-width:960px;margin:2rem auto;padding:0 1rem;color:#1c1917;background:#fff}
+${PARTS_CSS}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;max-width:960px;margin:2rem auto;padding:0 1rem;color:var(--text);background:var(--panel)}
+a{color:var(--accent)}
 svg{max-width:100%;height:auto}
 table{border-collapse:collapse;margin:1rem 0;font-size:13px;display:block;overflow-x:auto}
-th,td{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #e7e5e4}
+th,td{padding:.2rem .8rem;text-align:right;border-bottom:1px solid var(--grid)}
 th:first-child,td:first-child{text-align:left}
-.failed{color:#be123c;font-weight:600}
-.passed{color:#15803d}
-.unsure{color:#b45309}
+.failed{color:var(--bad);font-weight:600}
+.passed{color:var(--good)}
+.unsure{color:var(--fair)}
 td.text{text-align:left}
 code{font-size:13px}
 pre{font-size:12px;overflow-x:auto}
 h3{margin:1.5rem 0 .2rem;font-size:15px}
-.origin{font-size:13px;color:#57534e}
-.differs{font-size:13px;border-left:3px solid #c2410c;padding-left:.8rem}
-@media (prefers-color-scheme:dark){body{color:#f5f5f4;background:#161412}a{color:#60a5fa}th,td{border-color:#3a3633}.failed{color:#fb7185}.passed{color:#4ade80}.unsure{color:#fbbf24}.origin{color:#a8a29e}}
+.origin{font-size:13px;color:var(--muted)}
+.differs{font-size:13px;border-left:3px solid var(--hue1);padding-left:.8rem}
+@media screen and (prefers-color-scheme:dark){body{background:var(--page)}}
 `;
 
 export function htmlPage(title: string, body: readonly string[]): string {

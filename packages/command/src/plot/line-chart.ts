@@ -1,5 +1,6 @@
 /** The file is self-contained; its colours follow the reader's light or dark scheme. */
 
+import { drawGrid, drawLine, exactScale, extent, linearScale, logScale, pixel, placesIn, type Scale } from './axes.js';
 import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
 /** One line. */
@@ -56,54 +57,6 @@ const LEGEND_CHARACTER_WIDTH = 7.5;
 const LEGEND_KEY_WIDTH = 30;
 const LEGEND_SPACING = 18;
 
-interface Scale {
-  readonly ticks: readonly { readonly value: number; readonly label: string }[];
-  position(value: number): number;
-}
-
-function linearScale(min: number, max: number, count: number): Scale {
-  const span = max > min ? max - min : Math.abs(max) || 1;
-  const raw = span / count;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 5].find((factor) => factor * power >= raw) ?? 10) * power;
-  const first = Math.floor(min / step);
-  const last = Math.max(Math.ceil(max / step), first + 1);
-  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return {
-    ticks: Array.from({ length: last - first + 1 }, (_, i) => {
-      const value = (first + i) * step;
-      return { value, label: value.toFixed(decimals) };
-    }),
-    position: (value) => (value / step - first) / (last - first),
-  };
-}
-
-function logScale(from: number, max: number): Scale {
-  const decades = max > from ? Math.ceil(Math.log10(max / from) - 1e-9) : 1;
-  return {
-    ticks: Array.from({ length: decades + 1 }, (_, i) => {
-      const value = from * 10 ** i;
-      return { value, label: String(value) };
-    }),
-    position: (value) => (value > from ? Math.log10(value / from) / decades : 0),
-  };
-}
-
-/** Rounds a coordinate to a tenth of a pixel: finer is invisible and doubles the file. */
-function pixel(value: number): string {
-  return String(Math.round(value * 10) / 10);
-}
-
-function extent(values: Iterable<number>): { min: number; max: number } {
-  let min = Number.POSITIVE_INFINITY;
-  let max = Number.NEGATIVE_INFINITY;
-  for (const value of values) {
-    if (value < min) min = value;
-    if (value > max) max = value;
-  }
-  return { min, max };
-}
-
 interface LegendEntry {
   readonly x: number;
   readonly row: number;
@@ -141,17 +94,9 @@ function renderPanel(
     panel.logFrom === undefined
       ? linearScale(Math.min(0, values.min), values.max, 5)
       : logScale(panel.logFrom, values.max);
-  const px = (value: number): string => pixel(LEFT + PLOT_WIDTH * xScale.position(value));
-  const py = (value: number): string => pixel(bottom - PLOT_HEIGHT * yScale.position(value));
-  const svg: string[] = [];
-  for (const { value, label } of yScale.ticks) {
-    svg.push(`<line class="grid" x1="${LEFT}" x2="${LEFT + PLOT_WIDTH}" y1="${py(value)}" y2="${py(value)}"/>`);
-    svg.push(`<text class="muted" x="${LEFT - 8}" y="${py(value)}" dy="4" text-anchor="end">${label}</text>`);
-  }
-  for (const { value } of xScale.ticks) {
-    svg.push(`<line class="grid" x1="${px(value)}" x2="${px(value)}" y1="${plotTop}" y2="${bottom}"/>`);
-  }
-  svg.push(`<path class="axis" fill="none" d="M${LEFT} ${plotTop}V${bottom}H${LEFT + PLOT_WIDTH}"/>`);
+  const box = { left: LEFT, top: plotTop, width: PLOT_WIDTH, height: PLOT_HEIGHT };
+  const { px, py } = placesIn(box, xScale, yScale);
+  const svg = drawGrid(box, xScale, yScale);
   const label = panel.logFrom === undefined ? panel.yLabel : `${panel.yLabel}, logarithmic`;
   const middle = plotTop + PLOT_HEIGHT / 2;
   svg.push(
@@ -159,10 +104,7 @@ function renderPanel(
   );
   panel.series.forEach((series, index) => {
     const hue = index % HUES;
-    for (const part of unbroken(x, series.values)) {
-      const points = part.map(({ at, value }) => `${px(at)},${py(value)}`).join(' ');
-      svg.push(`<polyline class="line hue${hue}" points="${points}"/>`);
-    }
+    svg.push(...drawLine(`hue${hue}`, { x, values: series.values, px, py }));
     if (series.errors === undefined) return;
     for (const [i, at] of x.entries()) {
       const value = series.values[i];
@@ -190,31 +132,6 @@ function ends(values: ChartSeries['values'], errors: ChartSeries['errors']): Cha
   return values.flatMap((value, i) => (value === null ? [] : [value - errors[i], value + errors[i]]));
 }
 
-interface ChartPoint {
-  readonly at: number;
-  readonly value: number;
-}
-
-/** The points between gaps. */
-function unbroken(x: readonly number[], values: ChartSeries['values']): ChartPoint[][] {
-  const parts: ChartPoint[][] = [];
-  let part: ChartPoint[] | undefined;
-  for (const [i, at] of x.entries()) {
-    const value = values[i];
-    if (value === null) {
-      part = undefined;
-      continue;
-    }
-    if (part === undefined) {
-      part = [];
-      parts.push(part);
-    }
-    part.push({ at, value });
-  }
-  return parts;
-}
-
-/** The x axis ends where the values end, not at the next tick. */
 function scaleOfX({ x, xNames, hasLogX = false }: LineChart): Scale {
   const { min, max } = extent(x);
   if (xNames !== undefined || max === min) {
@@ -232,10 +149,7 @@ function scaleOfX({ x, xNames, hasLogX = false }: LineChart): Scale {
       position: (value) => scale.position(value) / last,
     };
   }
-  return {
-    ticks: linearScale(min, max, 8).ticks.filter(({ value }) => value >= min && value <= max),
-    position: (value) => (value - min) / (max - min),
-  };
+  return exactScale(min, max, 8);
 }
 
 export function renderLineChart(chart: LineChart): string {

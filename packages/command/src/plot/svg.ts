@@ -1,18 +1,17 @@
+import { DARK, LIGHT, type Palette } from './palette.js';
+
 export const CHART_WIDTH = 960;
 const TITLE_Y = 26;
 const SUBTITLE_Y = 46;
 
-const LIGHT_HUES = [
-  '#0060a8', '#c2410c', '#15803d', '#a21caf', '#a16207', '#0e7490', '#be123c', '#4d7c0f', '#6d28d9', '#57534e',
-]; // biome-ignore format: one palette a line
-const DARK_HUES = [
-  '#60a5fa', '#fb923c', '#4ade80', '#e879f9', '#facc15', '#22d3ee', '#fb7185', '#a3e635', '#a78bfa', '#d6d3d1',
-]; // biome-ignore format: one palette a line
+/** Names of colours, in the order of the lines of a chart. */
+const LINES = ['hue0', 'hue1', 'hue2', 'hue3', 'hue4', 'hue5', 'bad', 'hue6', 'hue7'] as const;
+const linesOf = (palette: Palette, last: string) => [...LINES.map((name) => palette[name]), last];
 
-export const HUES = LIGHT_HUES.length;
+export const HUES = LINES.length + 1;
 
 function chartStyleSheet(): string {
-  const scheme = (text: string, muted: string, grid: string, background: string, hues: readonly string[]): string =>
+  const scheme = ({ text, muted, grid }: Palette, background: string, hues: readonly string[]): string =>
     [
       `.background{fill:${background}}`,
       `text{fill:${text}}`,
@@ -26,13 +25,23 @@ function chartStyleSheet(): string {
     '.title{font-size:18px;font-weight:600}',
     '.grid,.axis{stroke-width:1}',
     '.line{fill:none;stroke-width:1.6;stroke-linejoin:round}',
-    scheme('#1c1917', '#57534e', '#e7e5e4', '#ffffff', LIGHT_HUES),
-    `@media (prefers-color-scheme:dark){${scheme('#f5f5f4', '#a8a29e', '#3a3633', '#161412', DARK_HUES)}}`,
+    scheme(LIGHT, LIGHT.panel, linesOf(LIGHT, LIGHT.muted)),
+    `@media (prefers-color-scheme:dark){${scheme(DARK, DARK.page, linesOf(DARK, '#d6d3d1'))}}`,
   ].join('\n');
 }
 
 export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+/** Markup of an element. Attributes are escaped; children are markup. */
+export function tag(
+  name: string,
+  attributes: Readonly<Record<string, string | number>>,
+  ...children: string[]
+): string {
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(String(value))}"`);
+  return `<${name}${written.join('')}>${children.join('')}</${name}>`;
 }
 
 export interface SvgDocument {

@@ -1,9 +1,7 @@
+import { laddersOf, readCapture, readTraceFile } from '@rocev2/inspect/internal/page';
 import { isTrace } from 'rocev2/internal/capture';
 import type { CaptureState } from '../messages/ladder-messages.js';
 import type { DashboardSource } from '../server.js';
-import { laddersOf } from './ladder.js';
-import { readCapture } from './read-capture.js';
-import { readTraceFile } from './read-trace.js';
 
 export function captureState(name: string, bytes: Uint8Array, udpPort: number): CaptureState {
   const format = isTrace(bytes) ? 'trace' : 'capture';

@@ -1,6 +1,6 @@
-import type { CaptureState, LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
+import { formatCount, formatNs, type LadderConnection, type LadderPacket } from '@rocev2/command/plot';
+import type { CaptureState } from '../messages/ladder-messages.js';
 import { byId, element, panel } from './dom.js';
-import { formatCount, formatNs } from './format.js';
 import type { KeyAction } from './keyboard.js';
 import { LadderView } from './ladder-view.js';
 import { Readouts } from './readouts.js';

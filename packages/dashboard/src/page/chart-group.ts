@@ -1,5 +1,5 @@
+import { formatClock } from '@rocev2/command/plot';
 import { panel } from './dom.js';
-import { formatClock } from './format.js';
 import { SeriesChart } from './series-chart.js';
 import { TimeRange } from './time-range.js';
 

@@ -1,8 +1,8 @@
+import { formatBytes, formatCount, formatPerSecond } from '@rocev2/command/plot';
 import type { AttachedCluster, ClusterSample } from '../messages/attached.js';
 import type { ClusterDetail, ClusterReading } from '../messages/cluster-messages.js';
 import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
-import { formatBytes, formatCount, formatPerSecond } from './format.js';
 import { NodeList } from './node-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';

@@ -1,7 +1,7 @@
+import { formatByteRate, formatBytes, formatCount, formatPerSecond } from '@rocev2/command/plot';
 import type { AttachedDisk, DiskDetail, DiskSample } from '../messages/attached.js';
 import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
-import { formatByteRate, formatBytes, formatCount, formatPerSecond } from './format.js';
 import { LatencyList } from './latency-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';

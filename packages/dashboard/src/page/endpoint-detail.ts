@@ -1,9 +1,8 @@
+import { COLORS, formatCount, formatNs, formatPerSecond, formatRate } from '@rocev2/command/plot';
 import type { AttachedConnection, AttachedEndpoint, EndpointDetail, EndpointSample } from '../messages/attached.js';
 import { connectionName } from '../messages/connection-name.js';
 import type { ChartGroup } from './chart-group.js';
-import { COLORS } from './colors.js';
 import { element, panel } from './dom.js';
-import { formatCount, formatNs, formatPerSecond, formatRate } from './format.js';
 import { LatencyList } from './latency-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';

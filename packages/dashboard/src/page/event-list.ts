@@ -1,5 +1,5 @@
+import { formatClock } from '@rocev2/command/plot';
 import { element } from './dom.js';
-import { formatClock } from './format.js';
 
 const EVENTS_SHOWN = 100;
 

@@ -1,7 +1,6 @@
+import { formatCount, formatNs, logTicks } from '@rocev2/command/plot';
 import type { LabLatency } from '../messages/lab-messages.js';
 import { element, svgElement } from './dom.js';
-import { formatCount, formatNs } from './format.js';
-import { logTicks } from './log-ticks.js';
 
 const WIDTH = 400;
 const HEIGHT = 214;

@@ -1,7 +1,6 @@
+import { COLORS, formatBytes, formatClock, formatPerSecond, formatRate, QUEUE_PAIR_COLORS } from '@rocev2/command/plot';
 import type { LabEvent, LabQueuePair, LabSample } from '../messages/lab-messages.js';
-import { COLORS, QUEUE_PAIR_COLORS } from './colors.js';
 import { panel } from './dom.js';
-import { formatBytes, formatClock, formatPerSecond, formatRate } from './format.js';
 import { type ChartMark, TimeChart } from './time-chart.js';
 import { TimeRange } from './time-range.js';
 

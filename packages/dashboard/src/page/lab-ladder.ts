@@ -1,5 +1,5 @@
+import type { LadderPacket } from '@rocev2/command/plot';
 import type { LabPacket } from '../messages/lab-messages.js';
-import type { LadderPacket } from '../messages/ladder-messages.js';
 
 export function ladderPacketOf(packet: LabPacket, number: number, queuePairs: number): LadderPacket {
   const { timeNs, arrivedNs, from, operation, psn, relativePsn, kind, lane, isDropped, isRepeated } = packet;

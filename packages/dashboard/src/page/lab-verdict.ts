@@ -1,6 +1,13 @@
+import {
+  formatBytes,
+  formatCount,
+  formatRate,
+  formatShare,
+  TRANSFER_TITLES,
+  toneOfShare,
+  type VerdictText,
+} from '@rocev2/command/plot';
 import type { LabChoices, LabSample, LabState } from '../messages/lab-messages.js';
-import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
-import { toneOfShare, type VerdictText } from './verdict.js';
 
 const RANDOM_LOSS: Readonly<Partial<Record<LabSample['settings']['loss'], number>>> = {
   'random=0.001': 0.001,
@@ -12,12 +19,6 @@ type Plan = Pick<LabState, 'messageBytes' | 'mtu'> & { readonly choices: Pick<La
 
 /** Samples of the same settings that a verdict covers, at four per second: few enough to follow a change. */
 const SAMPLES_RATED = 16;
-
-const TITLES: Readonly<Record<ReturnType<typeof toneOfShare>, string>> = {
-  good: 'Messages arrive, and losses are repaired',
-  fair: 'Messages arrive, but part of the link is wasted',
-  bad: 'Few messages arrive: most of the link is wasted',
-};
 
 /** What the newest of `samples` shows, with the reason. There is at least one sample. */
 export function labVerdict(plan: Plan, samples: readonly LabSample[]): VerdictText {
@@ -54,7 +55,7 @@ function isSame(one: LabSample['settings'], other: LabSample['settings']): boole
 function livelock(plan: Plan, sample: LabSample): VerdictText {
   return {
     tone: 'bad',
-    title: 'Livelock: the link is busy, and nothing arrives',
+    title: TRANSFER_TITLES.livelock,
     text:
       `Go-back-0 answers each loss by retransmitting the whole message, from its first packet. A message is ${packetsOf(plan)} packets, and ` +
       `${whatIsLost(plan, sample)}. ${repeatedOf(plan, sample)} Go-back-N or selective repeat (keys 2 and 3) would keep the packets that arrived.`,
@@ -78,12 +79,12 @@ function delivers({ choices }: Plan, sample: LabSample, share: number): VerdictT
   if (settings.loss === 'none') {
     const queue =
       settings.link === 'fast' ? '' : ` The link to B is the bottleneck; ${formatBytes(queueBytes)} wait before it.`;
-    const title = tone === 'good' ? 'Messages arrive' : TITLES[tone];
+    const title = tone === 'good' ? 'Messages arrive' : TRANSFER_TITLES[tone];
     return { tone, title, text: `The switch loses nothing. ${useful}${queue}` };
   }
   const { scheme } = settings;
   const text = `Recovery by ${scheme} (${choices.schemeSummaries[scheme]}). ${useful}`;
-  return { tone, title: TITLES[tone], text };
+  return { tone, title: TRANSFER_TITLES[tone], text };
 }
 
 function repeatedOf({ mtu }: Plan, { retransmittedPerSecond, linkBps }: LabSample): string {

@@ -1,6 +1,6 @@
+import { formatCounted } from '@rocev2/command/plot';
 import type { AttachedLatency } from '../messages/attached.js';
 import { element } from './dom.js';
-import { formatCounted } from './format.js';
 import { HistogramView } from './histogram.js';
 
 const NOTHING = element('p', { class: 'muted' }, 'nothing has completed in the last minute');

@@ -1,7 +1,7 @@
-import type { LabMessages, LabPacket, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab-messages.js';
+import { formatBytes, formatCount, formatCounted, formatRate, formatShare } from '@rocev2/command/plot';
+import type { LabMessages, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab-messages.js';
 import { byId, panel } from './dom.js';
 import { EventList } from './event-list.js';
-import { formatBytes, formatCount, formatCounted, formatRate, formatShare } from './format.js';
 import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
 import { LabCharts } from './lab-charts.js';
@@ -10,6 +10,7 @@ import { ladderPacketOf } from './lab-ladder.js';
 import { labVerdict } from './lab-verdict.js';
 import { LadderView } from './ladder-view.js';
 import { PacketPlayer } from './packet-player.js';
+import type { StagePacket } from './packet-stage.js';
 import { Readouts } from './readouts.js';
 import { followStream, getJson, postJson, say } from './server-link.js';
 import { VerdictView } from './verdict-view.js';
@@ -97,10 +98,10 @@ export class LiveView {
     if (!this.#isPaused) this.#show();
   }
 
-  async #nextStretch(): Promise<LabPacket[]> {
+  async #nextStretch(): Promise<StagePacket[]> {
     const { packets } = await getJson<LabPackets>('packets');
     this.#ladder.show(packets.map((packet, i) => ladderPacketOf(packet, i + 1, this.#state.queuePairs)));
-    return [...packets];
+    return packets.map((packet) => ({ ...packet, isLost: packet.isDropped }));
   }
 
   #listen(): void {

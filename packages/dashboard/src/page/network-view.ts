@@ -2,9 +2,9 @@
  * Senders on the left, switches in the middle, receivers on the right. A queue's bar is relative to its own maximum.
  */
 
+import { formatBytes, formatRate } from '@rocev2/command/plot';
 import type { ScenarioResult } from '@rocev2/lab/internal';
 import { svgElement } from './dom.js';
-import { formatBytes, formatRate } from './format.js';
 
 const WIDTH = 960;
 const ROW = 40;

@@ -1,7 +1,7 @@
+import { formatBytes, formatCount, formatNs } from '@rocev2/command/plot';
 import type { ClusterSample } from '../messages/attached.js';
 import type { AttachedNodeState, ClusterNodeDetail } from '../messages/cluster-messages.js';
 import { element, svgElement } from './dom.js';
-import { formatBytes, formatCount, formatNs } from './format.js';
 
 const COLUMNS = [
   'node',

@@ -1,6 +1,6 @@
+import { formatByteRate, formatRate } from '@rocev2/command/plot';
 import type { AttachedProgram } from '../messages/attached.js';
 import { element } from './dom.js';
-import { formatByteRate, formatRate } from './format.js';
 
 const THROUGHPUT: Readonly<Record<AttachedProgram['kind'], (inBps: number, outBps: number) => string>> = {
   endpoint: (inBps, outBps) => `receives ${formatRate(inBps)}, sends ${formatRate(outBps)}`,

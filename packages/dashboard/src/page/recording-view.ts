@@ -1,7 +1,6 @@
+import { COLORS, formatBytes, formatCount, formatNs, formatRate } from '@rocev2/command/plot';
 import type { ScenarioResult } from '@rocev2/lab/internal';
-import { COLORS } from './colors.js';
 import { byId, element, panel } from './dom.js';
-import { formatBytes, formatCount, formatNs, formatRate } from './format.js';
 import type { KeyAction } from './keyboard.js';
 import { type Moment, NetworkView } from './network-view.js';
 import { Readouts } from './readouts.js';

@@ -1,6 +1,6 @@
+import { formatShare } from '@rocev2/command/plot';
 import type { AttachedStages } from '../messages/attached.js';
 import { element } from './dom.js';
-import { formatShare } from './format.js';
 
 const WRITTEN_SHARE = 0.2;
 

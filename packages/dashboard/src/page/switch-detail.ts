@@ -1,7 +1,7 @@
+import { formatBytes, formatCount, formatPerSecond, formatRate } from '@rocev2/command/plot';
 import type { AttachedPort, AttachedSwitch, SwitchPortDetail, SwitchSample } from '../messages/attached.js';
 import type { ChartGroup } from './chart-group.js';
 import { panel } from './dom.js';
-import { formatBytes, formatCount, formatPerSecond, formatRate } from './format.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
 import type { SeriesChart } from './series-chart.js';

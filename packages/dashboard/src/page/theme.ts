@@ -1,7 +1,7 @@
+import { PARTS_CSS } from '@rocev2/command/plot';
 import { byId } from './dom.js';
 
 const STORED = 'rocev2-theme';
-const listeners = new Set<() => void>();
 const system = matchMedia('(prefers-color-scheme: dark)');
 
 function isDark(): boolean {
@@ -11,7 +11,6 @@ function isDark(): boolean {
 
 function changed(): void {
   byId('theme').textContent = isDark() ? 'Light' : 'Dark';
-  for (const listener of listeners) listener();
 }
 
 export function toggleTheme(): void {
@@ -21,16 +20,15 @@ export function toggleTheme(): void {
   changed();
 }
 
-export function onThemeChange(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-export function themeColor(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name);
+/** Palette and style of the parts, before the first of them is shown. */
+export function adoptStyle(): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(PARTS_CSS);
+  document.adoptedStyleSheets = [sheet];
 }
 
 export function startTheme(): void {
+  adoptStyle();
   const stored = localStorage.getItem(STORED);
   if (stored !== null) document.documentElement.dataset['theme'] = stored;
   byId('theme').addEventListener('click', toggleTheme);

@@ -1,17 +1,30 @@
-import { axisRange } from './axis-range.js';
-import { element } from './dom.js';
-import { onThemeChange, themeColor } from './theme.js';
-import { uPlot } from './uplot.js';
+/** Lines over time, with the values at the pointer, else the newest ones. A stretch of time can be dragged out. */
 
-type Plot = InstanceType<typeof uPlot>;
+import {
+  drawGrid,
+  drawLine,
+  escapeXml,
+  exactScale,
+  extent,
+  linearScale,
+  type PlotBox,
+  pixel,
+  placesIn,
+  type Scale,
+  tag,
+} from '@rocev2/command/plot';
+import { element, svgElement } from './dom.js';
 
 const HEIGHT = 200;
 const HUES = 8;
-/** Of lines beyond the number of hues, which repeat. */
-const DASHES = [6, 4];
+const [LEFT, RIGHT, TOP, BOTTOM] = [84, 12, 8, 24];
+const X_TICK_PX = 90;
+const Y_TICK_PX = 40;
 const MARK_FONT_PX = 11;
+const MARK_CHARACTER_PX = 6;
 const MARK_GAP_PX = 5;
 const MARK_ROWS = 3;
+const DRAG_MIN_PX = 4;
 
 export interface ChartMark {
   readonly x: number;
@@ -26,6 +39,7 @@ export interface Stretch {
 interface TimeChartOptions {
   readonly labels: readonly string[];
   readonly format: (value: number) => string;
+  /** Style properties. */
   readonly colors?: readonly string[];
   /** Unit of x. Empty: x is a number without a unit. */
   readonly xLabel?: string;
@@ -41,35 +55,54 @@ interface TimeChartOptions {
 export class TimeChart {
   readonly element = element('div', { class: 'chart' });
   readonly #note = element('p', { class: 'chart-note', hidden: '' });
+  readonly #svg = svgElement('svg', { class: 'plot', 'aria-hidden': 'true' });
+  readonly #drawing = svgElement('g');
+  readonly #selection = svgElement('rect', { class: 'selection', width: 0 });
+  readonly #cursor = svgElement('line', { class: 'cursor', visibility: 'hidden' });
+  readonly #area = svgElement('rect', { class: 'plot-area' });
+  /** Of x, then of each line. */
+  readonly #values: readonly HTMLElement[];
   readonly #options: TimeChartOptions;
-  #plot: Plot | undefined;
-  #data: Array<ReadonlyArray<number | null>>;
+  readonly #classes: readonly string[];
+  #x: readonly number[] = [];
+  #lines: ReadonlyArray<ReadonlyArray<number | null>>;
   #marks: readonly ChartMark[] = [];
   #stretch: Stretch | undefined;
+  #width = 0;
+  #box: PlotBox = { left: LEFT, top: TOP, width: 0, height: 0 };
+  #xScale: Scale = exactScale(0, 1, 1);
+  /** The place whose values the legend shows; undefined: the newest. */
+  #place: number | undefined;
+  #dragFrom: number | undefined;
   readonly #size = new ResizeObserver(() => this.#resize());
-  readonly #stopTheme: () => void;
 
   constructor(options: TimeChartOptions) {
+    const { labels, colors = [], xName = 'time' } = options;
     this.#options = options;
-    this.#data = [[], ...options.labels.map(() => [])];
-    this.element.append(this.#note);
+    this.#lines = labels.map(() => []);
+    this.#classes = labels.map((_, i) => `${(colors[i] ?? `--hue${i % HUES}`).slice(2)}${i < HUES ? '' : ' dashed'}`);
+    const swatches = this.#classes.map((names) => element('span', { class: `swatch ${names}` }));
+    this.#values = [xName, ...labels].map(() => element('td', { class: 'value' }));
+    const rows = [xName, ...labels].map((label, i) =>
+      element('tr', {}, element('th', { scope: 'row' }, ...swatches.slice(i - 1, i), label), this.#values[i]),
+    );
+    this.#svg.append(this.#drawing, this.#selection, this.#cursor, this.#area);
+    this.element.append(this.#note, this.#svg, element('table', { class: 'chart-legend' }, ...rows));
+    this.#area.addEventListener('pointermove', (event) => this.#point(event));
+    this.#area.addEventListener('pointerleave', () => this.#choose(undefined));
+    this.#area.addEventListener('pointerdown', (event) => this.#startDrag(event));
+    this.#area.addEventListener('pointerup', (event) => this.#endDrag(event));
+    this.#area.addEventListener('pointercancel', () => this.#select(0, 0));
     this.#size.observe(this.element);
-    this.#stopTheme = onThemeChange(() => this.#plot?.redraw());
   }
 
   close(): void {
     this.#size.disconnect();
-    this.#stopTheme();
-    this.#plot?.destroy();
   }
 
   show(x: readonly number[], values: ReadonlyArray<ReadonlyArray<number | null>>): void {
-    this.#data = [x, ...values];
+    [this.#x, this.#lines] = [x, values];
     this.redraw();
-  }
-
-  redraw(): void {
-    this.#plot?.setData(this.#data as Parameters<Plot['setData']>[0]);
   }
 
   zoom(stretch: Stretch | undefined): void {
@@ -88,121 +121,161 @@ export class TimeChart {
   }
 
   mark(index: number): void {
-    const plot = this.#plot;
-    if (plot === undefined) return;
-    plot.setCursor({ left: plot.valToPos(plot.data[0][index], 'x'), top: 0 });
+    this.#choose(index);
+  }
+
+  redraw(): void {
+    if (this.#width === 0) return;
+    const { format, xLabel = 's', yMax = Number.POSITIVE_INFINITY, height = HEIGHT } = this.#options;
+    const { left, top } = this.#box;
+    const box = { left, top, width: this.#width - left - RIGHT, height: height - top - BOTTOM };
+    const { from, to } = this.#stretch ?? { from: this.#x[0] ?? 0, to: this.#x[this.#x.length - 1] ?? 1 };
+    const [first, last] = this.#within(from, to);
+    const shown = (values: ReadonlyArray<number | null>) => values.slice(first, last).filter((y) => y !== null);
+    const { min, max } = extent(this.#lines.flatMap(shown));
+    const yScale = linearScale(
+      Math.min(0, Number.isFinite(min) ? min : 0),
+      max > 0 ? Math.min(max, yMax) : 1,
+      Math.max(2, Math.floor(box.height / Y_TICK_PX)),
+    );
+    const xScale = exactScale(from, to, Math.max(2, Math.floor(box.width / X_TICK_PX)));
+    [this.#box, this.#xScale] = [box, xScale];
+    const named = { ...yScale, ticks: yScale.ticks.map(({ value }) => ({ value, label: escapeXml(format(value)) })) };
+    const places = placesIn(box, xScale, yScale);
+    const x = this.#x.slice(first, last);
+    const lines = this.#lines.flatMap((values, i) =>
+      drawLine(this.#classes[i], { x, values: values.slice(first, last), ...places }),
+    );
+    const viewport = { x: left, y: top, width: box.width, height: box.height };
+    const labels = xScale.ticks.map(({ value, label }) =>
+      tag(
+        'text',
+        { x: places.px(value), y: height - 6, 'text-anchor': 'middle' },
+        escapeXml(`${label} ${xLabel}`.trim()),
+      ),
+    );
+    this.#drawing.innerHTML = [
+      ...drawGrid(box, xScale, named),
+      ...labels,
+      // What is outside of the box is not drawn.
+      tag('svg', { ...viewport, viewBox: `${left} ${top} ${box.width} ${box.height}` }, ...lines),
+      ...this.#drawMarks(from, to),
+    ].join('');
+    for (const [name, value] of Object.entries(viewport)) this.#area.setAttribute(name, String(value));
+    this.#tell();
   }
 
   #resize(): void {
+    const { height = HEIGHT } = this.#options;
     const width = Math.floor(this.element.clientWidth);
-    if (width === 0) return;
-    if (this.#plot === undefined) this.#plot = this.#newPlot(width);
-    else this.#plot.setSize({ width, height: this.#options.height ?? HEIGHT });
+    if (width === 0 || width === this.#width) return;
+    this.#width = width;
+    this.#svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+    this.#svg.setAttribute('width', String(width));
+    this.#svg.setAttribute('height', String(height));
+    this.redraw();
   }
 
-  #newPlot(width: number): Plot {
-    const {
-      labels,
-      format,
-      xLabel = 's',
-      xName = 'time',
-      yMax = Number.POSITIVE_INFINITY,
-      height = HEIGHT,
-      onSelect,
-      colors = [],
-    } = this.#options;
-    const axis = { stroke: () => themeColor('--muted'), grid: { stroke: () => themeColor('--grid') } };
-    const options = {
-      width,
-      height,
-      cursor: { y: false, drag: { x: onSelect !== undefined, y: false, setScale: false } },
-      scales: {
-        x: { time: false, range: (_: unknown, min: number | null, max: number | null) => this.#xRange(min, max) },
-        y: {
-          range: (_: unknown, min: number, max: number) => [
-            Math.min(0, 1.1 * min),
-            max > 0 ? Math.min(1.1 * max, yMax) : 1,
-          ],
-        },
-      },
-      axes: [
-        { ...axis, values: (_: unknown, ticks: readonly number[]) => ticks.map((tick) => `${tick} ${xLabel}`.trim()) },
-        { ...axis, size: 84, values: (_: unknown, ticks: readonly number[]) => ticks.map(format) },
-      ],
-      series: [
-        {
-          label: xName,
-          value: (_: unknown, x: number | null | undefined) =>
-            typeof x !== 'number' ? '' : xLabel === '' ? String(x) : `${x.toFixed(2)} ${xLabel}`,
-        },
-        ...labels.map((label, i) => ({
-          label,
-          width: 2,
-          points: { show: false },
-          ...(i >= HUES && { dash: DASHES }),
-          stroke: () => themeColor(colors[i] ?? `--hue${i % HUES}`),
-          value: (_: unknown, y: number | null | undefined) => (typeof y === 'number' ? format(y) : '–'),
-        })),
-      ],
-      hooks: {
-        draw: [(plot: Plot) => this.#drawMarks(plot)],
-        setLegend: [(plot: Plot) => this.#tellNewest(plot)],
-        setSelect: [(plot: Plot) => this.#selected(plot)],
-      },
-    };
-    return new uPlot(options as unknown as uPlot.Options, this.#data as uPlot.AlignedData, this.element);
+  /** The places from one before a stretch to one behind it, so that lines leave the box at its sides. */
+  #within(from: number, to: number): [first: number, last: number] {
+    const first = this.#x.findIndex((x) => x >= from);
+    if (first < 0) return [0, 0];
+    const after = this.#x.findIndex((x) => x > to);
+    return [Math.max(0, first - 1), after < 0 ? this.#x.length : after + 1];
   }
 
-  #xRange(min: number | null, max: number | null): [number | null, number | null] {
-    return this.#stretch === undefined ? axisRange(min, max) : axisRange(this.#stretch.from, this.#stretch.to);
-  }
-
-  #tellNewest(plot: Plot): void {
-    const [x] = plot.data;
-    if (typeof plot.cursor.idx === 'number' || x.length === 0) return;
-    const to = this.#stretch?.to ?? Number.POSITIVE_INFINITY;
-    const newest = x.findLastIndex((value) => value <= to);
-    plot.setLegend({ idx: Math.max(newest, 0) }, false);
-  }
-
-  #selected(plot: Plot): void {
-    const { left, width } = plot.select;
-    if (width === 0) return;
-    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    this.#options.onSelect?.({ from: plot.posToVal(left, 'x'), to: plot.posToVal(left + width, 'x') });
-  }
-
-  #drawMarks(plot: Plot): void {
-    const { ctx, bbox } = plot;
-    const { min, max } = plot.scales['x'];
-    const ratio = devicePixelRatio;
-    const shown = this.#marks.filter(({ x }) => x >= (min ?? 0) && x <= (max ?? 0));
-    ctx.save();
-    ctx.strokeStyle = themeColor('--text');
-    ctx.fillStyle = themeColor('--text');
-    ctx.lineWidth = ratio;
-    ctx.setLineDash([4 * ratio, 3 * ratio]);
-    ctx.font = `${MARK_FONT_PX * ratio}px system-ui, sans-serif`;
-    ctx.textBaseline = 'top';
+  #drawMarks(from: number, to: number): string[] {
+    const { left, top, width, height } = this.#box;
     const rows: Array<Array<readonly [from: number, to: number]>> = Array.from({ length: MARK_ROWS }, () => []);
-    const gap = MARK_GAP_PX * ratio;
+    const shown = this.#marks.filter(({ x }) => x >= from && x <= to);
     // The newest first: where texts have no room, the oldest are left out.
-    for (const { x, text } of shown.toReversed()) {
-      const left = plot.valToPos(x, 'x', true);
-      ctx.beginPath();
-      ctx.moveTo(left, bbox.top);
-      ctx.lineTo(left, bbox.top + bbox.height);
-      ctx.stroke();
-      const width = ctx.measureText(text).width;
-      const fitsRight = left + gap + width <= bbox.left + bbox.width;
-      const [from, to] = fitsRight ? [left, left + gap + width] : [left - gap - width, left];
-      const row = rows.findIndex((taken) => taken.every(([start, end]) => to + gap < start || from > end + gap));
-      if (row < 0) continue;
-      rows[row].push([from, to]);
-      ctx.textAlign = fitsRight ? 'left' : 'right';
-      const top = bbox.top + (2 + row * (MARK_FONT_PX + 2)) * ratio;
-      ctx.fillText(text, left + (fitsRight ? gap : -gap), top);
+    return shown.toReversed().flatMap(({ x, text }) => {
+      const at = left + width * this.#xScale.position(x);
+      const line = tag('line', { class: 'mark', x1: pixel(at), x2: pixel(at), y1: top, y2: top + height });
+      const length = MARK_CHARACTER_PX * text.length;
+      const fitsRight = at + MARK_GAP_PX + length <= left + width;
+      const [start, end] = fitsRight ? [at, at + MARK_GAP_PX + length] : [at - MARK_GAP_PX - length, at];
+      const row = rows.findIndex((taken) => taken.every(([a, b]) => end + MARK_GAP_PX < a || start > b + MARK_GAP_PX));
+      if (row < 0) return [line];
+      rows[row].push([start, end]);
+      const place = {
+        class: 'mark-text',
+        x: pixel(at + (fitsRight ? MARK_GAP_PX : -MARK_GAP_PX)),
+        y: top + MARK_FONT_PX + row * (MARK_FONT_PX + 2),
+        'text-anchor': fitsRight ? 'start' : 'end',
+      };
+      return [line, tag('text', place, escapeXml(text))];
+    });
+  }
+
+  #pixelOf({ clientX }: PointerEvent): number {
+    const { left, width } = this.#box;
+    const inside = clientX - this.#svg.getBoundingClientRect().left;
+    return Math.min(left + width, Math.max(left, inside));
+  }
+
+  #valueAt(at: number): number {
+    const { from, to } = this.#stretch ?? { from: this.#x[0], to: this.#x[this.#x.length - 1] };
+    return from + ((at - this.#box.left) / this.#box.width) * (to - from);
+  }
+
+  #point(event: PointerEvent): void {
+    if (this.#x.length === 0) return;
+    const at = this.#pixelOf(event);
+    if (this.#dragFrom !== undefined) this.#select(Math.min(at, this.#dragFrom), Math.abs(at - this.#dragFrom));
+    const value = this.#valueAt(at);
+    const after = this.#x.findIndex((x) => x >= value);
+    const next = after < 0 ? this.#x.length - 1 : after;
+    const isNearer = next > 0 && value - this.#x[next - 1] < this.#x[next] - value;
+    this.#choose(isNearer ? next - 1 : next);
+  }
+
+  #startDrag(event: PointerEvent): void {
+    if (this.#options.onSelect === undefined || event.button !== 0) return;
+    this.#area.setPointerCapture(event.pointerId);
+    this.#dragFrom = this.#pixelOf(event);
+  }
+
+  #endDrag(event: PointerEvent): void {
+    const [from, to] = [this.#dragFrom ?? 0, this.#pixelOf(event)].sort((a, b) => a - b);
+    const isDragged = this.#dragFrom !== undefined && to - from >= DRAG_MIN_PX;
+    this.#dragFrom = undefined;
+    this.#select(0, 0);
+    if (isDragged) this.#options.onSelect?.({ from: this.#valueAt(from), to: this.#valueAt(to) });
+  }
+
+  #select(x: number, width: number): void {
+    const { top: y, height } = this.#box;
+    for (const [name, value] of Object.entries({ x, y, width, height })) {
+      this.#selection.setAttribute(name, String(value));
     }
-    ctx.restore();
+  }
+
+  #choose(place: number | undefined): void {
+    this.#place = place;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const to = this.#stretch?.to ?? Number.POSITIVE_INFINITY;
+    const newest = Math.max(
+      0,
+      this.#x.findLastIndex((x) => x <= to),
+    );
+    const place = Math.min(this.#place ?? newest, this.#x.length - 1);
+    if (place < 0) return;
+    const { format, xLabel = 's' } = this.#options;
+    const x = this.#x[place];
+    this.#values[0].textContent = xLabel === '' ? String(x) : `${x.toFixed(2)} ${xLabel}`;
+    for (const [i, values] of this.#lines.entries()) {
+      const value = values[place];
+      this.#values[i + 1].textContent = typeof value === 'number' ? format(value) : '–';
+    }
+    const { left, top, width, height } = this.#box;
+    const at = left + width * this.#xScale.position(x);
+    for (const [name, value] of Object.entries({ x1: at, x2: at, y1: top, y2: top + height })) {
+      this.#cursor.setAttribute(name, pixel(value));
+    }
+    this.#cursor.setAttribute('visibility', this.#place === undefined ? 'hidden' : 'visible');
   }
 }

@@ -1,5 +1,5 @@
+import type { VerdictText } from '@rocev2/command/plot';
 import { element } from './dom.js';
-import type { VerdictText } from './verdict.js';
 
 /** A sentence that rates what is shown. Screen readers announce changes of the title only. */
 export class VerdictView {

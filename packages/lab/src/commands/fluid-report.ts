@@ -1,4 +1,5 @@
-import { type Column, counted, leftAligned, renderLineChart, rightAligned } from '@rocev2/command';
+import { type Column, counted, leftAligned, rightAligned } from '@rocev2/command';
+import { renderLineChart } from '@rocev2/command/plot';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
 

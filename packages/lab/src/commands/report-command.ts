@@ -1,4 +1,4 @@
-/** `rocev2 report`: the JSON documents of a folder as one page with plots and tables. */
+/** `rocev2 report`: the JSON documents and captures of a folder as one page with plots, tables and ladders. */
 
 import { join } from 'node:path';
 import {
@@ -44,9 +44,9 @@ export function register(program: Command, io: CliIo): void {
     .command('report')
     .description(
       'Make one self-contained HTML page with plots and tables from the JSON documents in a folder: those of livelock, sim run, sim sweep, fluid, ' +
-        'bw, lat and the benches.',
+        'audit, bw, lat and the benches. Captures in the folder are audited and drawn as ladders.',
     )
-    .argument('<dir>', 'the folder; its *.json files are read')
+    .argument('<dir>', 'the folder; its *.json, *.pcap and *.pcapng files are read')
     .option('-o, --output <file>', 'output file (default: report.html in the folder)')
     .option('--compare <dir>', 'folder of another run; compares the numbers of files with the same name')
     .option('--title <text>', 'heading of the page', 'rocev2 report')
@@ -84,8 +84,8 @@ async function readFolder(folder: string, output: Output): Promise<ReportEntry[]
   });
   const unknown = entries.filter(({ section }) => section === undefined);
   for (const { file } of unknown)
-    output.note(`rocev2: ${file} is left out: it is not a JSON document that report can show`);
+    output.note(`rocev2: ${file} is left out: it is not a document or a capture that report can show`);
   if (unknown.length === entries.length)
-    throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that report can show`);
+    throw new CommandFailure(EXIT_FAILED, `${folder} has no document or capture that report can show`);
   return entries;
 }

@@ -1,9 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../../cli/test/run-in-process.js';
-import { renderBarChart } from '../../../command/src/plot/bar-chart.js';
 import { sectionOf } from '../../src/commands/report/report.js';
 
 let folder: string;
@@ -63,7 +62,10 @@ describe('rocev2 report', () => {
     expect(html).toContain('a&lt;b');
     expect(html).toContain('<th>time.p50</th>');
     expect(html).toContain('1.235');
-    expect(html.match(/<svg /g)!.length).toBeGreaterThanOrEqual(4);
+    expect(html.match(/<svg /g)!.length).toBeGreaterThanOrEqual(2);
+    expect(html).toMatch(
+      /class="verdict bad"><strong>Livelock: the link is busy, and nothing arrives<.*90.00 % of the link/,
+    );
     expect(html).not.toMatch(/(src|href)="(?!#)/); // Nothing from elsewhere.
     expect(html).not.toContain('<script');
   });
@@ -80,6 +82,39 @@ describe('rocev2 report', () => {
     expect(sectionOf(other)!.title).toBe('Measurements');
     for (const nothing of [undefined, null, 'text', [], {}, { rows: [] }, [[1, 2]]])
       expect(sectionOf(nothing)).toBeUndefined();
+  });
+});
+
+describe('the section of a capture', () => {
+  const CAPTURE = 'test/golden/loss-req-send-rc-v4.pcapng';
+
+  it('has the verdict of the audit, and a ladder with the loss and its NAK', async () => {
+    const results = await mkdtemp(join(folder, 'captures-'));
+    await copyFile(CAPTURE, join(results, 'loss.pcapng'));
+    await writeFile(join(results, 'broken.pcap'), 'no capture');
+    const { stdout: audited } = await run(['audit', CAPTURE, '--json']);
+    await writeFile(join(results, 'audit.json'), audited);
+    const { exitCode, stdout, stderr } = await run(['report', results, '--json']);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/broken\.pcap is left out/);
+    const { page, sections } = JSON.parse(stdout) as { page: string; sections: { title: string }[] };
+    expect(sections.map(({ title }) => title)).toEqual(['Audit', 'Capture']);
+    const html = await readFile(page, 'utf8');
+    expect(html.match(/class="verdict good"><strong>No rule is broken</g)).toHaveLength(2);
+    expect(html.match(/class="rung [^"]*dropped/g)!.length).toBeGreaterThan(0);
+    expect(html.match(/class="rung nak/g)!.length).toBeGreaterThan(0);
+    expect(html).not.toContain('<script');
+  });
+
+  it('is red, and names the rule, where one is broken', async () => {
+    const results = await mkdtemp(join(folder, 'broken-'));
+    const bytes = await readFile(CAPTURE);
+    const at = bytes.indexOf(Buffer.from('12b7', 'hex')) + 6; // Behind the UDP destination port: the BTH begins.
+    bytes[at + 2] ^= 1;
+    await writeFile(join(results, 'changed.pcapng'), bytes);
+    const { stdout } = await run(['report', results, '--json']);
+    const html = await readFile((JSON.parse(stdout) as { page: string }).page, 'utf8');
+    expect(html).toMatch(/class="verdict bad"><strong>Rules that must be kept are broken: 11</);
   });
 });
 
@@ -134,7 +169,7 @@ describe('the section of a sweep', () => {
 
   it('has bars where the values are names, and takes no list of other runs for a sweep', () => {
     const { body } = sectionOf({ runs: [runOf(['nic.cc=dcqcn'], 1e9), runOf(['nic.cc=timely'], 2e9)] })!;
-    expect(body[0]).toContain('>timely</text>');
+    expect(body[0]).toContain('<strong>timely</strong>');
     expect(sectionOf({ runs: [{ point: ['a=1'], result: 3 }] })?.title).not.toMatch(/Sweep/);
   });
 });
@@ -228,29 +263,5 @@ describe('a comparison of two runs', () => {
       ['rows a 2: p.x', 2],
       ['rows 3: y', 3],
     ]);
-  });
-});
-
-describe('a bar chart', () => {
-  const widths = (svg: string) =>
-    [...svg.matchAll(/class="fill\d+" [^>]*width="([\d.]+)"/g)].map(([, width]) => Number(width));
-  const chart = (values: readonly number[]) =>
-    renderBarChart({
-      title: 'T',
-      subtitle: '',
-      bars: values.map((value, i) => ({ label: `<${i}>`, value, group: i })),
-      format: (value) => `${value} &`,
-    });
-
-  it('draws bars in proportion, and what is nothing as nothing', () => {
-    const [a, b, c] = widths(chart([4, 2, 0]));
-    expect(a).toBe(2 * b);
-    expect(c).toBe(0);
-    expect(widths(chart([0, 0]))).toEqual([0, 0]);
-  });
-
-  it('escapes labels and values', () => {
-    expect(chart([1])).toContain('&lt;0&gt;');
-    expect(chart([1])).toContain('1 &amp;');
   });
 });

@@ -1,8 +1,15 @@
 /** What the page shows of a capture: its packets, a ladder of each connection, and the verdicts of the audit. */
 
-import { CapturePackets, type LadderConnection, laddersOf } from '@rocev2/dashboard/internal/page';
+import type { LadderConnection } from '@rocev2/command/plot';
 import { Audit, type AuditReport, type CaptureDamage, type CapturedPacket, CaptureStream } from '@rocev2/inspect';
-import { type PacketCells, packetCells, ruleOf, type Severity } from '@rocev2/inspect/internal/page';
+import {
+  CapturePackets,
+  laddersOf,
+  type PacketCells,
+  packetCells,
+  ruleOf,
+  type Severity,
+} from '@rocev2/inspect/internal/page';
 import { ScenarioRun } from '@rocev2/lab/internal/page';
 import { flowsOf, NIC, scenarioOf } from './scenario-of.js';
 

@@ -34,6 +34,7 @@ export {
   type Values,
   type Variant,
 } from './scene.js';
+export { sentenceIn } from './sentence-texts.js';
 export { LANGUAGES, type Language, ladderTextsIn, nameIn, TEXTS, type TextKey, textIn } from './texts.js';
 
 /** The scenes that simulate, in the order of the page. */

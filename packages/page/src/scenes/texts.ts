@@ -1,6 +1,7 @@
 /** All texts of the page. `{name}` is replaced by a number or a name. */
 
-import { filled, LADDER_TEXTS, type LadderTexts } from '@rocev2/dashboard/internal/page';
+import { filled, LADDER_TEXTS, type LadderTexts, TRANSFER_TITLES } from '@rocev2/command/plot';
+import { OVERVIEW_TEXTS } from '@rocev2/inspect/internal/page';
 
 export const TEXTS = {
   title: { en: 'RDMA networks, simulated in this page', zh: '在本页中仿真 RDMA 网络' },
@@ -36,6 +37,8 @@ export const TEXTS = {
   toLoss: { en: 'Next loss', zh: '下一次丢包' },
   sender: { en: 'sender', zh: '发送端' },
   receiver: { en: 'receiver', zh: '接收端' },
+  switch: { en: 'switch', zh: '交换机' },
+  stage: { en: 'packets between sender and receiver', zh: '发送端与接收端之间的报文' },
   'ladder.none': { en: LADDER_TEXTS.none, zh: '这段时间内没有报文。' },
   'ladder.choose': { en: LADDER_TEXTS.choose, zh: '选择一个报文查看详情。' },
   'ladder.first': { en: LADDER_TEXTS.first, zh: '这段时间内共 {count} 个报文，显示前 {shown} 个。' },
@@ -75,7 +78,7 @@ export const TEXTS = {
   },
   'livelock.goodput': { en: 'Goodput: completed messages', zh: '有效吞吐：已完成的消息' },
   'livelock.link': { en: 'Link: all packets of the sender', zh: '链路：发送端的全部报文' },
-  'livelock.stuck': { en: 'Livelock: the link is busy, and nothing arrives', zh: '活锁：链路满载，却没有消息送达' },
+  'livelock.stuck': { en: TRANSFER_TITLES.livelock, zh: '活锁：链路满载，却没有消息送达' },
   'livelock.stuck.text': {
     en: '{scheme} restarts a message at its first packet after each loss. A message has {packets} packets, and the switch drops {loss} of them, so a loss comes before each message is complete.',
     zh: '每次丢包后，{scheme} 都从消息的第一个报文重新开始。一条消息有 {packets} 个报文，交换机丢弃其中的 {loss}，所以每条消息在完成之前都会再次丢包。',
@@ -372,21 +375,21 @@ export const TEXTS = {
   'capture.bytes': { en: 'Bytes', zh: '字节' },
   'capture.icrc': { en: 'ICRC', zh: 'ICRC' },
   'capture.details': { en: 'Details', zh: '详情' },
-  'capture.nothing': { en: 'The file has no RoCEv2 packet to check', zh: '文件中没有可检查的 RoCEv2 报文' },
-  'capture.nothing.text': { en: 'Reason: {why}.', zh: '原因：{why}。' },
-  'capture.broken': { en: 'Rules that must be kept are broken: {rules}', zh: '违反了必须遵守的规则：{rules}' },
+  'capture.nothing': { en: OVERVIEW_TEXTS.nothing, zh: '文件中没有可检查的 RoCEv2 报文' },
+  'capture.nothing.text': { en: OVERVIEW_TEXTS['nothing.text'], zh: '原因：{why}。' },
+  'capture.broken': { en: OVERVIEW_TEXTS.broken, zh: '违反了必须遵守的规则：{rules}' },
   'capture.broken.text': {
-    en: '{packets} RoCEv2 packets, {connections} connections with both directions. {kept} rules are kept, {broken} are broken. The capture does not decide some cases of {open} rules.',
+    en: OVERVIEW_TEXTS['broken.text'],
     zh: '{packets} 个 RoCEv2 报文，{connections} 个双向可见的连接。遵守 {kept} 条规则，违反 {broken} 条。有 {open} 条规则的部分情况无法由抓包判断。',
   },
-  'capture.advised': { en: 'Recommendations are not followed: {advised}', zh: '没有遵守建议性规则：{advised}' },
+  'capture.advised': { en: OVERVIEW_TEXTS.advised, zh: '没有遵守建议性规则：{advised}' },
   'capture.advised.text': {
-    en: '{packets} RoCEv2 packets, {connections} connections with both directions. {kept} rules are kept. The capture does not decide some cases of {open} rules.',
+    en: OVERVIEW_TEXTS['advised.text'],
     zh: '{packets} 个 RoCEv2 报文，{connections} 个双向可见的连接。遵守 {kept} 条规则。有 {open} 条规则的部分情况无法由抓包判断。',
   },
-  'capture.kept': { en: 'No rule is broken', zh: '没有违反规则' },
+  'capture.kept': { en: OVERVIEW_TEXTS.kept, zh: '没有违反规则' },
   'capture.kept.text': {
-    en: '{packets} RoCEv2 packets, {connections} connections with both directions. {kept} rules are kept. The capture does not decide some cases of {open} rules.',
+    en: OVERVIEW_TEXTS['kept.text'],
     zh: '{packets} 个 RoCEv2 报文，{connections} 个双向可见的连接。遵守 {kept} 条规则。有 {open} 条规则的部分情况无法由抓包判断。',
   },
 } as const;

@@ -1,4 +1,5 @@
-import { element, formatRate } from '@rocev2/dashboard/parts';
+import { type BarRow, barRows, colorLegend, formatRate } from '@rocev2/command/plot';
+import { element } from '@rocev2/dashboard/parts';
 import type { SimulatedScene, TextKey } from '../scenes/index.js';
 
 const FORMATS = {
@@ -13,7 +14,7 @@ export const formatOf = (unit: keyof typeof FORMATS): ((value: number) => string
 
 /** The means of each variant, side by side. */
 export class Bars {
-  readonly element = element('div', { class: 'bars' });
+  readonly element = element('div');
 
   show(
     scene: SimulatedScene,
@@ -21,22 +22,16 @@ export class Bars {
     text: (key: TextKey) => string,
     nameOf: (name: string) => string,
   ): void {
-    const legend = scene.series.map(({ label, color }) =>
-      element('span', {}, element('span', { class: 'swatch', style: `background: var(${color})` }), text(label)),
-    );
-    const rows = [...means].map(([name, values]) =>
-      element(
-        'div',
-        { class: 'bar-row', 'data-variant': name },
-        element('strong', {}, nameOf(name)),
-        ...values.map((value, i) => {
+    const legend = scene.series.map(({ label, color }) => ({ label: text(label), color }));
+    const rows = [...means].map(
+      ([name, values]): BarRow => ({
+        label: nameOf(name),
+        bars: values.map((value, i) => {
           const { color, unit, max = scene.barMax } = scene.series[i];
-          const width = Math.min(100, (value / max) * 100);
-          const fill = element('span', { class: 'fill', style: `width: ${width}%; background: var(${color})` });
-          return element('div', { class: 'bar' }, element('span', { class: 'track' }, fill), formatOf(unit)(value));
+          return { value, max, color, text: formatOf(unit)(value) };
         }),
-      ),
+      }),
     );
-    this.element.replaceChildren(element('p', { class: 'story' }, ...legend), ...rows);
+    this.element.innerHTML = colorLegend(legend) + barRows(rows);
   }
 }

@@ -1,8 +1,9 @@
 /** A scene that reads a capture: the verdicts of the audit, a ladder of one connection, and all packets. */
 
-import { element, LadderView, Table, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
+import { toneOfShare } from '@rocev2/command/plot';
+import { element, LadderView, Table, VerdictView } from '@rocev2/dashboard/parts';
 import type { CaptureReport, FileScene, TextKey } from '../scenes/index.js';
-import { ladderTextsIn, ruleTitleIn, textIn } from '../scenes/index.js';
+import { ladderTextsIn, ruleTitleIn, sentenceIn, textIn } from '../scenes/index.js';
 import type { EngineWorker } from './engine-worker.js';
 import type { PageState } from './location-state.js';
 import type { FileReply } from './messages.js';
@@ -136,6 +137,10 @@ export class CaptureFileView {
     return textIn(this.#state?.language ?? 'en', key, numbers);
   }
 
+  #sentence(sentence: string): string {
+    return sentenceIn(this.#state!.language, sentence);
+  }
+
   #titleOf(rule: { readonly rule: number; readonly title: string }): string {
     return ruleTitleIn(this.#state!.language, rule);
   }
@@ -188,16 +193,18 @@ export class CaptureFileView {
     const isOver = this.#report !== undefined || this.#failure !== undefined;
     this.element.dataset['state'] = isReading ? 'running' : isOver ? 'complete' : 'idle';
     for (const section of this.#results) section.hidden = this.#report === undefined;
-    const remarks = this.#report === undefined ? [] : [this.#sourceName, ...this.#report.remarks];
+    const remarks =
+      this.#report === undefined ? [] : [this.#sourceName, ...this.#report.remarks.map((one) => this.#sentence(one))];
     this.#remarks.replaceChildren(...remarks.map((remark) => element('p', { class: 'muted' }, remark)));
     if (this.#failure !== undefined) {
-      this.#verdict.show({ tone: 'bad', title: this.#text('capture.failed'), text: this.#failure });
+      this.#verdict.show({ tone: 'bad', title: this.#text('capture.failed'), text: this.#sentence(this.#failure) });
     } else if (this.#report === undefined) {
       const key = isReading ? 'capture.reading' : 'capture.waiting';
       const title = this.#text(key, { name: this.#sourceName, share: '0' });
       this.#verdict.show({ tone: 'idle', title, text: isReading ? '' : this.#text('capture.waiting.text') });
     } else {
-      const { usefulShare, title, text, numbers } = scene.explain(this.#report);
+      const { usefulShare, title, text, numbers: found } = scene.explain(this.#report);
+      const numbers = { ...found, why: this.#sentence(found['why']) };
       const tone = toneOfShare(usefulShare);
       this.#verdict.show({ tone, title: this.#text(title, numbers), text: this.#text(text, numbers) });
       this.#drawRules(this.#report);
@@ -248,7 +255,7 @@ export class CaptureFileView {
       button.addEventListener('click', () => this.#goTo(number));
       return button;
     });
-    return element('li', {}, ...numbers, ' ', element('span', { lang: 'en' }, `${flow}: ${text}`));
+    return element('li', {}, ...numbers, ' ', element('span', {}, `${flow}: ${this.#sentence(text)}`));
   }
 
   /** Shows a packet of the file in the ladder and in the table. */
@@ -272,7 +279,12 @@ export class CaptureFileView {
     const connection = this.#report?.connections[Number(this.#connection.value)];
     const { from } = this.#rungs;
     this.#rungs.show(connection?.packets.length ?? 0, (key, numbers) => this.#text(key, numbers));
-    this.#ladder.show(connection?.packets.slice(from, from + RUNGS) ?? [], connection?.ends);
+    const packets = connection?.packets.slice(from, from + RUNGS).map((packet) => ({
+      ...packet,
+      operation: this.#sentence(packet.operation),
+      notes: packet.notes.map((note) => this.#sentence(note)),
+    }));
+    this.#ladder.show(packets ?? [], connection?.ends);
   }
 
   #drawTable(chosen?: number): void {

@@ -1,5 +1,4 @@
-import './uplot-global.js';
-import { element } from '@rocev2/dashboard/parts';
+import { adoptStyle, element } from '@rocev2/dashboard/parts';
 import { type FileScene, LANGUAGES, SCENES, type SimulatedScene, type TextKey, textIn } from '../scenes/index.js';
 import { CaptureFileView } from './capture-file-view.js';
 import { EngineWorker } from './engine-worker.js';
@@ -118,4 +117,5 @@ function prefersDark(): boolean {
   return matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
+adoptStyle();
 new Page().start();

@@ -1,6 +1,7 @@
 /** Packets around a moment of virtual time, which can be dragged, played and stepped by packet. */
 
-import { element, formatNs, type LadderPacket, type LadderTexts, LadderView } from '@rocev2/dashboard/parts';
+import { formatNs, type LadderPacket, type LadderTexts } from '@rocev2/command/plot';
+import { element, type Flight, LadderView, PacketStage } from '@rocev2/dashboard/parts';
 import { FROM_RECEIVER, LOST, NAK, type PacketColumns, REPEATED, type TextKey } from '../scenes/index.js';
 
 type Translate = (key: TextKey, numbers?: Readonly<Record<string, string>>) => string;
@@ -12,6 +13,9 @@ const SPEEDS_NS = [100, 1_000, 10_000, 100_000, 1_000_000];
 const FIRST_SPEED = 2;
 const DRAW_MS = 100;
 const STEPS = 10_000;
+/** Packets before the moment that may be on their way. */
+const LOOKED_AT = 200;
+const FLIGHTS_MAX = 60;
 
 export class PacketWindow {
   readonly element: HTMLElement;
@@ -25,6 +29,7 @@ export class PacketWindow {
   readonly #forward = element('button', { type: 'button' }, '▶');
   readonly #toLoss = element('button', { type: 'button' });
   readonly #ladder = new LadderView({ a: '', b: '' });
+  readonly #stage: PacketStage;
   readonly #onTime: (timeNs: number) => void;
   #text: Translate;
   #packets: PacketColumns | undefined;
@@ -39,6 +44,7 @@ export class PacketWindow {
   constructor(text: Translate, onTime: (timeNs: number) => void) {
     this.#text = text;
     this.#onTime = onTime;
+    this.#stage = new PacketStage(1, this.#stageTexts());
     this.#speedLabel.append(this.#speed, this.#shownSpeed);
     const steps = element('div', { class: 'steps' }, this.#play, this.#back, this.#forward, this.#toLoss);
     this.element = element(
@@ -46,6 +52,7 @@ export class PacketWindow {
       { class: 'packet-window' },
       element('div', { class: 'timeline' }, this.#time, this.#shownTime),
       element('div', { class: 'story' }, steps, this.#speedLabel),
+      this.#stage.element,
       this.#ladder.element,
     );
     this.#time.addEventListener('input', () => this.#choose((this.#time.valueAsNumber / STEPS) * this.#durationNs));
@@ -63,6 +70,7 @@ export class PacketWindow {
   translate(text: Translate, ladder?: LadderTexts): void {
     this.#text = text;
     if (ladder !== undefined) this.#ladder.translate(ladder);
+    this.#stage.translate(this.#stageTexts());
     this.#time.setAttribute('aria-label', text('time'));
     this.#speed.setAttribute('aria-label', text('slower'));
     this.#back.setAttribute('aria-label', text('back'));
@@ -79,8 +87,13 @@ export class PacketWindow {
     this.#packets = packets;
     this.#durationNs = durationNs;
     this.#from = -1;
-    if (packets === undefined || this.#isChosen) this.#draw();
+    if (packets === undefined || this.#isChosen) this.#goTo(this.#timeNs);
     else this.#goToLoss(0);
+  }
+
+  #stageTexts() {
+    const names = { a: this.#text('sender'), switch: this.#text('switch'), b: this.#text('receiver') };
+    return { image: this.#text('stage'), names, shortNames: names };
   }
 
   #translateSpeed(): void {
@@ -114,6 +127,7 @@ export class PacketWindow {
 
   #goTo(timeNs: number, isDrawn = true): void {
     this.#timeNs = timeNs;
+    this.#stage.show(this.#packets === undefined ? [] : flightsAt(this.#packets, timeNs, this.#index()));
     if (isDrawn) this.#draw();
   }
 
@@ -167,6 +181,22 @@ export class PacketWindow {
     }
     if (index >= 0) this.#ladder.choose(index - from);
   }
+}
+
+/** Packets that have left and not arrived. Those that never arrive are lost after the usual time. */
+function flightsAt(packets: PacketColumns, timeNs: number, newest: number): Flight[] {
+  const { sentNs, arrivedNs } = packets;
+  const flights: Flight[] = [];
+  let usualNs = 1;
+  for (let i = newest; i >= 0 && i > newest - LOOKED_AT && flights.length < FLIGHTS_MAX; i--) {
+    const tookNs = arrivedNs[i] - sentNs[i];
+    if (tookNs > 0) usualNs = tookNs;
+    const share = (timeNs - sentNs[i]) / (tookNs > 0 ? tookNs : usualNs);
+    if (share >= 1) continue;
+    const [packet] = ladderPackets(packets, i, 1);
+    flights.push({ packet: { ...packet, lane: 0 }, share: Math.max(0, share) });
+  }
+  return flights;
 }
 
 function ladderPackets(packets: PacketColumns, from: number, count: number): LadderPacket[] {

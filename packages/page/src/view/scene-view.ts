@@ -1,6 +1,7 @@
 /** One scene: its controls, what they lead to, and its packets. */
 
-import { element, QUEUE_PAIR_COLORS, TimeChart, toneOfShare, VerdictView } from '@rocev2/dashboard/parts';
+import { QUEUE_PAIR_COLORS, toneOfShare } from '@rocev2/command/plot';
+import { element, TimeChart, VerdictView } from '@rocev2/dashboard/parts';
 import type { Curve, Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
 import { durationNsOf, ladderTextsIn, nameIn, textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';

@@ -1,4 +1,4 @@
-import { escapeXml } from '@rocev2/command';
+import { escapeXml } from '@rocev2/command/plot';
 import type { CaseResult, CaseVerdict } from '../../conform/tester.js';
 import { packetLines } from './packet-table.js';
 

@@ -4,14 +4,13 @@ import { dirname, join } from 'node:path';
 import {
   checkWritable,
   defineDocument,
-  escapeXml,
-  htmlPage,
   leftAligned,
   type Output,
   readJsonFile,
   rightAligned,
   writeOutputFile,
 } from '@rocev2/command';
+import { escapeXml, htmlPage } from '@rocev2/command/plot';
 import { z } from 'zod';
 import { RULES } from '../../audit/catalogue.js';
 import type { CaseResult, CaseVerdict } from '../../conform/tester.js';

@@ -1,4 +1,4 @@
-import { escapeXml, htmlPage } from '@rocev2/command';
+import { escapeXml, htmlPage } from '@rocev2/command/plot';
 import { ruleOf } from '../../audit/catalogue.js';
 import { caseSection, verdictHtml } from './case-section.js';
 import { type ConformRunResult, verdictOn } from './result.js';

@@ -1,4 +1,4 @@
-import { escapeXml, htmlTable } from '@rocev2/command';
+import { escapeXml, htmlTable } from '@rocev2/command/plot';
 import type { ReportOrigin } from './origin.js';
 import type { ReportEntry } from './section.js';
 

@@ -1,4 +1,5 @@
-import { counted, htmlTable, renderLineChart } from '@rocev2/command';
+import { counted } from '@rocev2/command';
+import { htmlTable, renderLineChart } from '@rocev2/command/plot';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { SectionReader } from './section.js';

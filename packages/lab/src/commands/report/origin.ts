@@ -1,4 +1,4 @@
-import { escapeXml } from '@rocev2/command';
+import { escapeXml } from '@rocev2/command/plot';
 import { z } from 'zod';
 
 const headSchema = z.looseObject({

@@ -1,4 +1,4 @@
-import { escapeXml, htmlTable } from '@rocev2/command';
+import { escapeXml, htmlTable } from '@rocev2/command/plot';
 import type { ReportMeasure, SectionReader } from './section.js';
 
 type Plain = string | number | boolean | null;

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { escapeXml, htmlPage } from '@rocev2/command';
+import { escapeXml, htmlPage } from '@rocev2/command/plot';
+import { auditSection, captureSection } from './audit-section.js';
 import { comparisonBody } from './comparison.js';
 import { fluidSection } from './fluid-section.js';
 import { livelockSection } from './livelock-section.js';
@@ -17,6 +18,7 @@ const READERS: readonly SectionReader[] = [
   sweepSection,
   fluidSection,
   transferSection,
+  auditSection,
   recordsSection,
 ];
 
@@ -28,9 +30,13 @@ export interface Report {
 }
 
 export async function readReport(folder: string): Promise<ReportEntry[]> {
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
+  const files = (await readdir(folder)).filter((name) => /\.(?:json|pcap|pcapng)$/.test(name)).sort();
   return Promise.all(
     files.map(async (file) => {
+      if (!file.endsWith('.json')) {
+        const section = await captureSection(join(folder, file)).catch(() => undefined);
+        return { file, section, origin: new Map() };
+      }
       const document = parse(await readFile(join(folder, file), 'utf8'));
       return { file, section: sectionOf(document), origin: originOf(document) };
     }),

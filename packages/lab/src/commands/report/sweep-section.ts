@@ -1,6 +1,6 @@
 /** The document of `sim sweep --json`: the swept values with their results, and plots over the swept values. */
 
-import { type ChartPanel, htmlTable, renderBarChart, renderLineChart } from '@rocev2/command';
+import { barRows, type ChartPanel, COLORS, htmlTable, renderLineChart } from '@rocev2/command/plot';
 import { formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { ScenarioResult, Summary } from '../../sim/scenario/result.js';
@@ -91,12 +91,13 @@ function plotOf(runs: readonly SweepRun[], axes: readonly string[]): string {
   if (xAxis === undefined) {
     const label = ({ values }: SweepRun) =>
       (plotted.length === 0 ? axes : plotted).map((axis) => values.get(axis)).join(', ');
-    const bars = [...grouped(runs, label)].map(([name, group]) => ({
-      label: name,
+    const means = [...grouped(runs, label)].map(([name, group]) => ({
+      name,
       value: mean(group.map(({ result }) => result.summary.goodputBps)),
-      group: 0,
     }));
-    return renderBarChart({ title: 'Goodput', subtitle: `by ${axes.join(', ')}`, bars, format: formatRate });
+    const max = Math.max(...means.map(({ value }) => value));
+    const bar = (value: number) => ({ value, max, color: COLORS.data, text: formatRate(value) });
+    return `<h3>Goodput</h3>${barRows(means.map(({ name, value }) => ({ label: name, bars: [bar(value)] })))}`;
   }
   const { unit, x, numberOf } = numbersOf(runs, xAxis)!;
   const others = plotted.filter((axis) => axis !== xAxis);

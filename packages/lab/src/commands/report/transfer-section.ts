@@ -1,4 +1,4 @@
-import { htmlTable, renderBarChart } from '@rocev2/command';
+import { barRows, COLORS, htmlTable, verdictMarkup } from '@rocev2/command/plot';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import { z } from 'zod';
 import type { SectionReader } from './section.js';
@@ -28,7 +28,6 @@ export const transferSection: SectionReader = (document) => {
   const latencies = Object.entries(latencyNs ?? {}).map(([name, value]) => ({
     label: name === 'p999' ? 'p99.9' : name,
     value,
-    group: 0,
   }));
   const { messagesPerSecond } = result;
   return {
@@ -40,7 +39,11 @@ export const transferSection: SectionReader = (document) => {
       ...Object.entries(counters).map(([name, value]) => ({ name, value, text: String(value) })),
     ],
     body: [
-      `<p${verified ? '' : ' class="failed"'}>${verified ? 'data verified' : 'the data was WRONG'}</p>`,
+      verdictMarkup({
+        tone: verified ? 'good' : 'bad',
+        title: verified ? 'The data is verified' : 'The data is wrong',
+        text: `${formatRate(goodputBps)}, ${Math.round(messagesPerSecond)} messages a second.`,
+      }),
       htmlTable(
         ['Quantity', 'Value'],
         [
@@ -53,9 +56,14 @@ export const transferSection: SectionReader = (document) => {
           ...Object.entries(counters),
         ],
       ),
-      latencies.length === 0
-        ? ''
-        : renderBarChart({ title: 'Latency', subtitle: '', bars: latencies, format: formatNs }),
+      latencies.length === 0 ? '' : `<h3>Latency</h3>${latencyBars(latencies)}`,
     ],
   };
 };
+
+function latencyBars(latencies: ReadonlyArray<{ readonly label: string; readonly value: number }>): string {
+  const max = Math.max(...latencies.map(({ value }) => value));
+  return barRows(
+    latencies.map(({ label, value }) => ({ label, bars: [{ value, max, color: COLORS.data, text: formatNs(value) }] })),
+  );
+}

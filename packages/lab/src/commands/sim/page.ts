@@ -1,4 +1,4 @@
-import { type ChartPanel, escapeXml, htmlPage, htmlTable, renderLineChart } from '@rocev2/command';
+import { type ChartPanel, escapeXml, htmlPage, htmlTable, renderLineChart, verdictMarkup } from '@rocev2/command/plot';
 import { formatBytes, formatNs, formatRate } from 'rocev2/internal/core';
 import type { FlowResult, ScenarioResult, Series } from '../../sim/scenario/result.js';
 import { SMALL_FLOW_BYTES } from '../../sim/scenario/scenario-report.js';
@@ -37,6 +37,7 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   const used = queues.filter(isTelling);
   const heading = (text: string) => `<h${level}>${text}</h${level}>`;
   return [
+    verdictOf(result),
     `<ul>${summaryLines(result)
       .map(({ label, text }) => `<li>${escapeXml(label)}: ${escapeXml(text)}</li>`)
       .join('')}</ul>`,
@@ -68,6 +69,18 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
           ),
         ]),
   ];
+}
+
+function verdictOf({ assertions, summary }: ScenarioResult): string {
+  const text = `Goodput is ${formatRate(summary.goodputBps)}, Jain index ${summary.jain.toFixed(3)}.`;
+  const failed = assertions.filter(({ ok }) => !ok);
+  if (failed.length > 0) {
+    const names = failed.map(({ name }) => name).join(', ');
+    return verdictMarkup({ tone: 'bad', title: `Assertions that fail: ${names}`, text });
+  }
+  return assertions.length > 0
+    ? verdictMarkup({ tone: 'good', title: 'All assertions hold', text })
+    : verdictMarkup({ tone: 'idle', title: 'The scenario has no assertions', text });
 }
 
 export function scenarioChart(result: ScenarioResult, title = result.title || result.scenario): string {

@@ -1,4 +1,5 @@
-import { type Column, leftAligned, renderLineChart, rightAligned } from '@rocev2/command';
+import { type Column, leftAligned, rightAligned } from '@rocev2/command';
+import { renderLineChart } from '@rocev2/command/plot';
 import { differenceOf, type Figure, type FigureRun, type FigureValue, toleranceOf } from './figure.js';
 
 /** What is known of a figure without running it. */

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { CommandFailure, EXIT_INTERRUPTED, type LineChart } from '@rocev2/command';
+import { CommandFailure, EXIT_INTERRUPTED } from '@rocev2/command';
+import type { LineChart } from '@rocev2/command/plot';
 import { nowNs } from 'rocev2/internal/driver';
 import { type FluidRun, type FluidStudy, simulate } from '../../../fluid/index.js';
 import type { Original } from '../../../sim/scenario/like.js';

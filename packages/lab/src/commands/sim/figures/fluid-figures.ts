@@ -1,6 +1,6 @@
 /** Published values are read off the figures, or from the data of their authors. */
 
-import type { ChartPanel, ChartSeries } from '@rocev2/command';
+import type { ChartPanel, ChartSeries } from '@rocev2/command/plot';
 import { SeededRandom } from 'rocev2/internal/core';
 import {
   authorsDcqcnLoop,

@@ -3,7 +3,7 @@
  * the cycles of DCQCN's discrete model.
  */
 
-import type { ChartPanel } from '@rocev2/command';
+import type { ChartPanel } from '@rocev2/command/plot';
 import {
   DCQCN_LONG_RAMP,
   DCQCN_SIGCOMM15,

@@ -1,4 +1,5 @@
-import { type ChartPanel, CommandFailure, EXIT_USAGE, renderLineChart } from '@rocev2/command';
+import { CommandFailure, EXIT_USAGE } from '@rocev2/command';
+import { type ChartPanel, renderLineChart } from '@rocev2/command/plot';
 import {
   bySeed,
   estimate,

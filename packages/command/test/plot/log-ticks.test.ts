@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { logTicks } from '../src/page/log-ticks.js';
+import { logTicks } from '../../src/plot/log-ticks.js';
 
 const wide = (ticks: readonly number[]) => ticks.map((tick) => Math.round(tick));
 

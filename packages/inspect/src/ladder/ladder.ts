@@ -1,5 +1,5 @@
+import type { LadderConnection, LadderPacket } from '@rocev2/command/plot';
 import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE, psnAdd, psnDiff } from 'rocev2/internal/packet';
-import type { LadderConnection, LadderPacket } from '../messages/ladder-messages.js';
 import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
 import type { LadderEntry } from './ladder-entry.js';
 
