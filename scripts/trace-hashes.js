@@ -39,6 +39,7 @@ export async function simulatorForPages() {
     format: 'iife',
     globalName: 'bundled',
     write: false,
+    logLevel: 'error',
   });
   return `${outputFiles[0].text}; globalThis.bundled = bundled;`;
 }

@@ -65,12 +65,12 @@ export interface PlotBox {
   readonly height: number;
 }
 
-interface Places {
+interface PixelOf {
   px(x: number): string;
   py(y: number): string;
 }
 
-export function placesIn({ left, top, width, height }: PlotBox, xScale: Scale, yScale: Scale): Places {
+export function pixelsIn({ left, top, width, height }: PlotBox, xScale: Scale, yScale: Scale): PixelOf {
   return {
     px: (value) => pixel(left + width * xScale.position(value)),
     py: (value) => pixel(top + height - height * yScale.position(value)),
@@ -81,7 +81,7 @@ export function placesIn({ left, top, width, height }: PlotBox, xScale: Scale, y
 export function drawGrid(box: PlotBox, xScale: Scale, yScale: Scale): string[] {
   const { left, top, width, height } = box;
   const [right, bottom] = [left + width, top + height];
-  const { px, py } = placesIn(box, xScale, yScale);
+  const { px, py } = pixelsIn(box, xScale, yScale);
   return [
     ...yScale.ticks.flatMap(({ value, label }) => [
       `<line class="grid" x1="${left}" x2="${right}" y1="${py(value)}" y2="${py(value)}"/>`,
@@ -94,13 +94,13 @@ export function drawGrid(box: PlotBox, xScale: Scale, yScale: Scale): string[] {
   ];
 }
 
-interface PlacedLine extends Places {
+interface PixelLine extends PixelOf {
   readonly x: readonly number[];
   readonly values: ReadonlyArray<number | null>;
 }
 
 /** A line with gaps where values are missing. */
-export function drawLine(classes: string, { x, values, px, py }: PlacedLine): string[] {
+export function drawLine(classes: string, { x, values, px, py }: PixelLine): string[] {
   return unbroken(x, values).map((part) => {
     const points = part.map(({ at, value }) => `${px(at)},${py(value)}`).join(' ');
     return `<polyline class="line ${classes}" points="${points}"/>`;

@@ -1,4 +1,4 @@
-/** Style properties by what they show. A packet has the same colour in the player, in the ladder and in charts. */
+/** Style properties by meaning. A packet has the same colour in the player, in the ladder and in charts. */
 export const COLORS = {
   data: '--hue0',
   link: '--hue1',

@@ -8,7 +8,7 @@ export {
   linearScale,
   type PlotBox,
   pixel,
-  placesIn,
+  pixelsIn,
   type Scale,
 } from './axes.js';
 export { type BarRow, barRows, colorLegend } from './bars.js';

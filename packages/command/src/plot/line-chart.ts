@@ -1,6 +1,6 @@
 /** The file is self-contained; its colours follow the reader's light or dark scheme. */
 
-import { drawGrid, drawLine, exactScale, extent, linearScale, logScale, pixel, placesIn, type Scale } from './axes.js';
+import { drawGrid, drawLine, exactScale, extent, linearScale, logScale, pixel, pixelsIn, type Scale } from './axes.js';
 import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
 /** One line. */
@@ -95,7 +95,7 @@ function renderPanel(
       ? linearScale(Math.min(0, values.min), values.max, 5)
       : logScale(panel.logFrom, values.max);
   const box = { left: LEFT, top: plotTop, width: PLOT_WIDTH, height: PLOT_HEIGHT };
-  const { px, py } = placesIn(box, xScale, yScale);
+  const { px, py } = pixelsIn(box, xScale, yScale);
   const svg = drawGrid(box, xScale, yScale);
   const label = panel.logFrom === undefined ? panel.yLabel : `${panel.yLabel}, logarithmic`;
   const middle = plotTop + PLOT_HEIGHT / 2;

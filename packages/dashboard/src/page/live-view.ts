@@ -101,7 +101,7 @@ export class LiveView {
   async #nextStretch(): Promise<StagePacket[]> {
     const { packets } = await getJson<LabPackets>('packets');
     this.#ladder.show(packets.map((packet, i) => ladderPacketOf(packet, i + 1, this.#state.queuePairs)));
-    return packets.map((packet) => ({ ...packet, isLost: packet.isDropped }));
+    return packets.map((packet) => ({ ...packet, row: packet.lane, isLost: packet.isDropped }));
   }
 
   #listen(): void {

@@ -2,7 +2,7 @@
 
 import { packetLegend } from '@rocev2/command/plot';
 import { element } from './dom.js';
-import { PacketStage, type Place, type StagePacket } from './packet-stage.js';
+import { PacketStage, type StageNode, type StagePacket } from './packet-stage.js';
 
 const FLIGHT_MS = 2400;
 const RETRY_MS = 250;
@@ -58,7 +58,7 @@ export class PacketPlayer {
     this.#waiting = [];
   }
 
-  label(place: Place, lines: readonly string[]): void {
+  label(place: StageNode, lines: readonly string[]): void {
     this.#stage.label(place, lines);
   }
 
@@ -86,13 +86,13 @@ export class PacketPlayer {
       return;
     }
     this.#launchedMs = nowMs;
-    const { psn, relativePsn, lane, isLost, isRepeated, from, operation } = packet;
+    const { psn, relativePsn, row, isLost, isRepeated, from, operation } = packet;
     this.#flying.push({ packet, startMs: nowMs });
     const direction = from === 'a' ? 'A → B' : 'B → A';
     const wire = `PSN 0x${psn.toString(16).padStart(6, '0')}`;
     const number = relativePsn === null ? wire : `packet ${relativePsn} of the connection (${wire})`;
     const fate = isLost ? ': lost' : isRepeated ? ': retransmitted' : '';
-    this.#caption.textContent = `${direction}, QP ${lane + 1}: ${operation}, ${number}${fate}`;
+    this.#caption.textContent = `${direction}, QP ${row + 1}: ${operation}, ${number}${fate}`;
   }
 
   async #refill(): Promise<void> {

@@ -13,12 +13,12 @@ const ROW_GAP_MAX = 26;
 const ROWS_HEIGHT = 60;
 
 const NODES = ['a', 'switch', 'b'] as const;
-export type Place = (typeof NODES)[number];
+export type StageNode = (typeof NODES)[number];
 
 export interface StagePacket
   extends Pick<LadderPacket, 'kind' | 'psn' | 'relativePsn' | 'operation' | 'isLost' | 'isRepeated' | 'from'> {
-  /** The row, from 0. */
-  readonly lane: number;
+  /** From 0. */
+  readonly row: number;
 }
 
 /** A packet on its way. */
@@ -30,9 +30,9 @@ export interface Flight {
 
 interface StageTexts {
   readonly image: string;
-  readonly names: Readonly<Record<Place, string>>;
+  readonly names: Readonly<Record<StageNode, string>>;
   /** Where there is little room. */
-  readonly shortNames: Readonly<Record<Place, string>>;
+  readonly shortNames: Readonly<Record<StageNode, string>>;
 }
 
 function wordOn({ kind, relativePsn }: StagePacket): string {
@@ -44,7 +44,7 @@ export class PacketStage {
   readonly element = svgElement('svg', { class: 'topology', height: HEIGHT, role: 'img' });
   readonly #nodes = svgElement('g');
   readonly #packets = svgElement('g');
-  readonly #lines = new Map<Place, readonly string[]>();
+  readonly #lines = new Map<StageNode, readonly string[]>();
   readonly #rows: number;
   readonly #rowGap: number;
   #texts: StageTexts;
@@ -65,7 +65,7 @@ export class PacketStage {
   }
 
   /** Lines below a node. */
-  label(place: Place, lines: readonly string[]): void {
+  label(place: StageNode, lines: readonly string[]): void {
     this.#lines.set(place, lines);
     this.#draw();
   }
@@ -85,7 +85,7 @@ export class PacketStage {
     this.#draw();
   }
 
-  #xOf(place: Place): number {
+  #xOf(place: StageNode): number {
     const margin = this.#isNarrow ? NODE_MARGIN.narrow : NODE_MARGIN.wide;
     return { a: margin, switch: this.#width / 2, b: this.#width - margin }[place];
   }
@@ -112,19 +112,19 @@ export class PacketStage {
     this.#nodes.innerHTML = tag('line', link) + nodes.join('');
   }
 
-  #linesOf(place: Place): readonly string[] {
+  #linesOf(place: StageNode): readonly string[] {
     const lines = this.#lines.get(place) ?? [];
     return this.#isNarrow ? lines.flatMap((line) => line.split(/ (?=packets?)/)) : [lines.join(' ')];
   }
 
   #markupOf({ packet, share }: Flight): string {
-    const { kind, isLost, isRepeated, from, lane } = packet;
+    const { kind, isLost, isRepeated, from, row } = packet;
     const isDropping = isLost && share > 0.5;
     const way = isDropping ? 0.5 : share;
     const [start, end] = from === 'a' ? [this.#xOf('a'), this.#xOf('b')] : [this.#xOf('b'), this.#xOf('a')];
     const x = start + (end - start) * way;
     const fall = isDropping ? (share - 0.5) * 2 * (HEIGHT - MIDDLE) : 0;
-    const y = MIDDLE + (lane - (this.#rows - 1) / 2) * this.#rowGap + fall;
+    const y = MIDDLE + (row - (this.#rows - 1) / 2) * this.#rowGap + fall;
     const word = wordOn(packet);
     const width = 14 + 8 * word.length;
     const classes = ['packet', kind, isRepeated ? 'repeated' : '', isDropping ? 'dropped' : ''];

@@ -7,6 +7,6 @@ export { element } from './dom.js';
 export { LadderView } from './ladder-view.js';
 export { type Flight, PacketStage } from './packet-stage.js';
 export { Table } from './table.js';
-export { adoptStyle } from './theme.js';
+export { addStyle } from './theme.js';
 export { TimeChart } from './time-chart.js';
 export { VerdictView } from './verdict-view.js';

@@ -21,14 +21,14 @@ export function toggleTheme(): void {
 }
 
 /** Palette and style of the parts, before the first of them is shown. */
-export function adoptStyle(): void {
+export function addStyle(): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(PARTS_CSS);
   document.adoptedStyleSheets = [sheet];
 }
 
 export function startTheme(): void {
-  adoptStyle();
+  addStyle();
   const stored = localStorage.getItem(STORED);
   if (stored !== null) document.documentElement.dataset['theme'] = stored;
   byId('theme').addEventListener('click', toggleTheme);

@@ -9,7 +9,7 @@ import {
   linearScale,
   type PlotBox,
   pixel,
-  placesIn,
+  pixelsIn,
   type Scale,
   tag,
 } from '@rocev2/command/plot';
@@ -141,16 +141,16 @@ export class TimeChart {
     const xScale = exactScale(from, to, Math.max(2, Math.floor(box.width / X_TICK_PX)));
     [this.#box, this.#xScale] = [box, xScale];
     const named = { ...yScale, ticks: yScale.ticks.map(({ value }) => ({ value, label: escapeXml(format(value)) })) };
-    const places = placesIn(box, xScale, yScale);
+    const pixels = pixelsIn(box, xScale, yScale);
     const x = this.#x.slice(first, last);
     const lines = this.#lines.flatMap((values, i) =>
-      drawLine(this.#classes[i], { x, values: values.slice(first, last), ...places }),
+      drawLine(this.#classes[i], { x, values: values.slice(first, last), ...pixels }),
     );
     const viewport = { x: left, y: top, width: box.width, height: box.height };
     const labels = xScale.ticks.map(({ value, label }) =>
       tag(
         'text',
-        { x: places.px(value), y: height - 6, 'text-anchor': 'middle' },
+        { x: pixels.px(value), y: height - 6, 'text-anchor': value === to ? 'end' : 'middle' },
         escapeXml(`${label} ${xLabel}`.trim()),
       ),
     );
@@ -176,7 +176,7 @@ export class TimeChart {
     this.redraw();
   }
 
-  /** The places from one before a stretch to one behind it, so that lines leave the box at its sides. */
+  /** Indices from one before a stretch to one behind it, so that lines leave the box at its sides. */
   #within(from: number, to: number): [first: number, last: number] {
     const first = this.#x.findIndex((x) => x >= from);
     if (first < 0) return [0, 0];

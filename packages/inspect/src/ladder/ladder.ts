@@ -1,6 +1,6 @@
 import type { LadderConnection, LadderPacket } from '@rocev2/command/plot';
 import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE, psnAdd, psnDiff } from 'rocev2/internal/packet';
-import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
+import { type DirectionPair, isAnswer, pairDirections } from './directions.js';
 import type { LadderEntry } from './ladder-entry.js';
 
 const NAK_SEQUENCE = 'NAK PSN_SEQUENCE_ERROR';

@@ -1,4 +1,4 @@
-import { adoptStyle, element } from '@rocev2/dashboard/parts';
+import { addStyle, element } from '@rocev2/dashboard/parts';
 import { type FileScene, LANGUAGES, SCENES, type SimulatedScene, type TextKey, textIn } from '../scenes/index.js';
 import { CaptureFileView } from './capture-file-view.js';
 import { EngineWorker } from './engine-worker.js';
@@ -117,5 +117,5 @@ function prefersDark(): boolean {
   return matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
-adoptStyle();
+addStyle();
 new Page().start();

@@ -194,7 +194,7 @@ function flightsAt(packets: PacketColumns, timeNs: number, newest: number): Flig
     const share = (timeNs - sentNs[i]) / (tookNs > 0 ? tookNs : usualNs);
     if (share >= 1) continue;
     const [packet] = ladderPackets(packets, i, 1);
-    flights.push({ packet: { ...packet, lane: 0 }, share: Math.max(0, share) });
+    flights.push({ packet: { ...packet, row: 0 }, share: Math.max(0, share) });
   }
   return flights;
 }
