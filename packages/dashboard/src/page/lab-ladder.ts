@@ -1,5 +1,10 @@
 import type { LadderPacket } from '@rocev2/command/plot';
 import type { LabPacket } from '../messages/lab-messages.js';
+import type { StagePacket } from './packet-stage.js';
+
+export function stagePacketOf(packet: LabPacket): StagePacket {
+  return { ...packet, row: packet.lane, isLost: packet.isDropped };
+}
 
 export function ladderPacketOf(packet: LabPacket, number: number, queuePairs: number): LadderPacket {
   const { timeNs, arrivedNs, from, operation, psn, relativePsn, kind, lane, isDropped, isRepeated } = packet;

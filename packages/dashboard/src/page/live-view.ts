@@ -6,7 +6,7 @@ import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
 import { LabCharts } from './lab-charts.js';
 import { LabControls } from './lab-controls.js';
-import { ladderPacketOf } from './lab-ladder.js';
+import { ladderPacketOf, stagePacketOf } from './lab-ladder.js';
 import { labVerdict } from './lab-verdict.js';
 import { LadderView } from './ladder-view.js';
 import { PacketPlayer } from './packet-player.js';
@@ -101,7 +101,7 @@ export class LiveView {
   async #nextStretch(): Promise<StagePacket[]> {
     const { packets } = await getJson<LabPackets>('packets');
     this.#ladder.show(packets.map((packet, i) => ladderPacketOf(packet, i + 1, this.#state.queuePairs)));
-    return packets.map((packet) => ({ ...packet, row: packet.lane, isLost: packet.isDropped }));
+    return packets.map(stagePacketOf);
   }
 
   #listen(): void {
