@@ -10,6 +10,8 @@ import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
 
 export const LEADER_KEY = 'leader';
 const MARK_KEY = 'last-change';
+/** Of these two keys, and no others. */
+const TERM_PREFIX = 'l';
 
 export interface LeaderMetadataParts {
   readonly store: Metadata;
@@ -84,8 +86,8 @@ export class LeaderMetadata implements Metadata {
   async checkTerm(): Promise<void> {
     const { store, term } = this.#parts;
     const marked = this.#marked ?? 0;
-    const [leader, mark] = await Promise.all([store.get(LEADER_KEY), store.get(MARK_KEY)]);
-    if (leader?.version === term && (mark?.version ?? 0) >= marked) return;
+    const found = new Map((await store.list(TERM_PREFIX)).map(({ key, version }) => [key, version]));
+    if (found.get(LEADER_KEY) === term && (found.get(MARK_KEY) ?? 0) >= marked) return;
     this.end();
     this.#check();
   }
