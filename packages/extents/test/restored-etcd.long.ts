@@ -75,6 +75,7 @@ describe.skipIf(WHY_NO_ETCDCTL !== undefined || !isBuilt)('two managers and thre
       startUp();
       await up.writes('stderr', /manager 2 is at/);
       await expectRefusal();
+      await up.writes('stderr', /the metadata is an older copy/);
       const report = await cluster().run('recover', '--json');
       expect(JSON.parse(report.stdout)).toMatchObject({ missing: [], unknown: [], silent: [] });
       await up.writes('stderr', /Ctrl-C ends it/);

@@ -22,12 +22,12 @@ export type Role = 'manager' | 'node';
 export class Family {
   deaths = 0;
   readonly #running = new Map<Relative, Role>();
-  readonly #output: Output;
+  readonly output: Output;
   readonly #restart: boolean;
   #isEnding = false;
 
   constructor(output: Output, restart: boolean) {
-    this.#output = output;
+    this.output = output;
     this.#restart = restart;
   }
 
@@ -37,7 +37,7 @@ export class Family {
     this.#running.set(process, role);
     try {
       const value = await started;
-      this.#output.note(`${words(value)}, process ${process.pid}`);
+      this.output.note(`${words(value)}, process ${process.pid}`);
       process.died.catch((error: Error) => {
         this.#running.delete(process);
         void this.#onDeath(name, error, () => this.start(role, name, begin));
@@ -53,7 +53,7 @@ export class Family {
   async #onDeath(name: string, error: Error, restart: () => Promise<unknown>): Promise<void> {
     if (this.#isEnding) return;
     this.deaths++;
-    this.#output.warn(error.message);
+    this.output.warn(error.message);
     while (this.#restart && !this.#isEnding) {
       await delay(RESTART_MS);
       if (this.#isEnding) return;
@@ -61,7 +61,7 @@ export class Family {
         await restart();
         return;
       } catch (failure) {
-        if (!this.#isEnding) this.#output.warn(`${name} cannot be started: ${(failure as Error).message}`);
+        if (!this.#isEnding) this.output.warn(`${name} cannot be started: ${(failure as Error).message}`);
       }
     }
   }

@@ -45,6 +45,7 @@ const service = {
       return { address: manager.address };
     },
   ),
+  trouble: method({}, async () => manager?.trouble()),
   close: method({}, async () => {
     await telemetry?.[Symbol.asyncDispose]();
     await manager?.close();

@@ -19,7 +19,6 @@ import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import {
   type ExtentTransport,
-  type ManagerServer,
   type NodeCounters,
   type NodeServer,
   type ServeManagerOptions,
@@ -30,12 +29,12 @@ import { managerAddress } from './cluster.js';
 import { type CodeOptions, codingOf } from './code-options.js';
 import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { serveClusterDocument } from './telemetry.js';
+import { WATCH_MS, watchMetadata } from './watch-metadata.js';
 
 const EXTENTS_MANAGER_DOCUMENT = defineDocument<ExtentsManagerResult>('extents-manager');
 const EXTENTS_NODE_DOCUMENT = defineDocument<ExtentsNodeResult>('extents-node');
 
 const TIMEOUT_MS = 3000;
-const WATCH_MS = 1000;
 const NO_ANSWER = 'no leading manager has answered yet; the node retries until Ctrl-C, at';
 
 export interface ManagerOptions extends NicFlags, SecureFlags, TelemetryFlags, CodeOptions {
@@ -113,28 +112,13 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   output.note(`listening on ${manager.address}`);
   output.ready();
   const startNs = nowNs();
-  const watch = watchMetadata(manager, output);
+  const watch = watchMetadata(() => manager.trouble(), output);
   await untilInterrupted(output.io.interrupted);
   clearInterval(watch);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const cluster = await manager.clusterName().catch(() => undefined); // etcd may be unreachable by now.
   const { address, isLeading: leads } = manager;
   output.document(EXTENTS_MANAGER_DOCUMENT, { address, ...(cluster !== undefined && { cluster }), leads, seconds });
-}
-
-/** Prints why requests are refused, each reason once: it takes a moment until nodes have reported. */
-function watchMetadata(manager: ManagerServer, output: Output): NodeJS.Timeout {
-  let last: string | undefined;
-  let printed: string | undefined;
-  const look = async () => {
-    const trouble = await manager.trouble().catch(() => undefined);
-    if (trouble !== undefined && trouble === last && trouble !== printed) {
-      output.warn(trouble);
-      printed = trouble;
-    }
-    last = trouble;
-  };
-  return setInterval(() => void look(), WATCH_MS);
 }
 
 async function metadataPlace({

@@ -23,6 +23,7 @@ import { type EtcdPlace, etcdAccessOf } from './etcd-place.js';
 import { Family, type Relative } from './family.js';
 import type { ManagerService } from './manager-process.js';
 import type { NodeService } from './node-process.js';
+import { watchMetadata } from './watch-metadata.js';
 
 const EXTENTS_UP_DOCUMENT = defineDocument<ExtentsUpResult>('extents-up');
 
@@ -125,6 +126,8 @@ async function startAll(
     const name = count === 1 ? 'the manager' : `manager ${k + 1}`;
     const { address } = await family.start('manager', name, () => {
       const process = new ChildService<ManagerService>(name, new URL('./manager-process.js', import.meta.url));
+      const watch = watchMetadata(() => process.call('trouble', {}), family.output).unref();
+      process.died.catch(() => clearInterval(watch));
       const started = process.call('start', { ...common, ...metadata, port, extentBytes, ...codingOf(options) });
       return { process: process as Relative, started, words: (at) => `${name} is at ${at.address}` };
     });
