@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CliIo, LatencySamples, type Progress } from '@rocev2/command';
-import { NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import type { CompletionQueue, WorkCompletion } from 'rocev2/internal/verbs';
 import { pollNic } from './spinning.js';
@@ -28,39 +28,65 @@ export const LOST_ENDS_RUN: LossRule = { waitMs: 5_000, endsRun: true };
 /** How a latency test waits: asks after every poll of the NIC, as perftest spins, or sleeps until there is an event. */
 export type Waiting = 'poll' | 'events';
 
-const LOOK_NS = 100 * NS_PER_MS;
-const FIRST_KEEP_ALIVE_NS = NS_PER_S;
+const LOOK_MS = 100;
+const FIRST_KEEP_ALIVE_LOOKS = 10;
 
 /**
  * Finds a peer that stops after its NIC has acknowledged everything: nothing is retransmitted then, so no retry limit
- * would end the wait for its answer. After 1, 2, 4 ... s, a WRITE without data asks for an acknowledgement.
+ * would end the wait for its answer. After 1, 2, 4 ... s, a WRITE without data asks for an acknowledgement. One timer
+ * serves all rounds.
  */
 class KeepAlive {
   readonly #endpoint: TrafficEndpoint;
-  readonly #startNs = nowNs();
-  #lookNs = this.#startNs + LOOK_NS;
-  #silenceNs = FIRST_KEEP_ALIVE_NS;
+  readonly #timer = setInterval(() => this.#look(), LOOK_MS);
+  #looks = 0;
+  #writesAtLook = Number.POSITIVE_INFINITY;
+  #isDue = false;
+  #completion: Promise<void> | undefined;
+  #wake: () => void = () => {};
 
   constructor(endpoint: TrafficEndpoint) {
     this.#endpoint = endpoint;
   }
 
-  /** Whether it is time to look for failed requests. */
-  poll(): boolean {
-    const now = nowNs();
-    if (now < this.#lookNs) return false;
-    this.#lookNs = now + LOOK_NS;
-    if (now - this.#startNs >= this.#silenceNs) {
-      this.#silenceNs *= 2;
-      const [{ qp }] = this.#endpoint.flows;
-      qp.postSend({ opcode: 'RDMA_WRITE', sges: [], remoteAddr: 0n, rkey: 0, signaled: false });
-    }
-    return true;
+  beginWait(): void {
+    this.#looks = 0;
+    this.#writesAtLook = FIRST_KEEP_ALIVE_LOOKS;
+    this.#isDue = false;
   }
-}
 
-function keepAliveOf(endpoint: TrafficEndpoint, { waitMs }: LossRule): KeepAlive | undefined {
-  return waitMs === Number.POSITIVE_INFINITY ? new KeepAlive(endpoint) : undefined;
+  /** Whether it is time to look for failed requests. */
+  takeDue(): boolean {
+    const isDue = this.#isDue;
+    this.#isDue = false;
+    return isDue;
+  }
+
+  /** Ends with a completion, or when it is time to look for failed requests. */
+  async next(cq: CompletionQueue): Promise<void> {
+    this.#completion ??= cq.wait().finally(() => {
+      this.#completion = undefined;
+    });
+    await Promise.race([
+      this.#completion,
+      new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      }),
+    ]);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { device, flows } = this.#endpoint;
+    this.#isDue = true;
+    this.#wake();
+    if (++this.#looks < this.#writesAtLook || device.isClosed) return;
+    this.#writesAtLook *= 2;
+    flows[0].qp.postSend({ opcode: 'RDMA_WRITE', sges: [], remoteAddr: 0n, rkey: 0, signaled: false });
+  }
 }
 
 async function nextCompletion(
@@ -70,6 +96,7 @@ async function nextCompletion(
   limitMs = Number.POSITIVE_INFINITY,
   keepAlive?: KeepAlive,
 ): Promise<WorkCompletion | undefined> {
+  keepAlive?.beginWait();
   const waited = new WaitedTime(limitMs);
   for (;;) {
     const wc = cq.pollOne();
@@ -78,11 +105,10 @@ async function nextCompletion(
       return wc;
     }
     if (waited.isOver()) return undefined;
-    keepAlive?.poll();
     if (waiting === 'poll') {
       if (pollNic(endpoint.device)) continue;
       await nextTurn();
-    } else if (keepAlive !== undefined) await waitAtMost(cq, LOOK_NS / NS_PER_MS);
+    } else if (keepAlive !== undefined) await keepAlive.next(cq);
     else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
     else await waitAtMost(cq, waited.sleepMs);
     if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
@@ -137,11 +163,12 @@ class WritePingPong {
   async #until(holds: (mark: number) => boolean, limitMs: number, keepAlive?: KeepAlive): Promise<boolean> {
     const { channel, device } = this.#endpoint;
     const waited = new WaitedTime(limitMs);
+    keepAlive?.beginWait();
     while (!holds(this.#mark)) {
       if (pollNic(device)) continue;
       await nextTurn();
       if (waited.isOver()) return holds(this.#mark);
-      if (keepAlive?.poll() === true) checkSends(this.#endpoint);
+      if (keepAlive?.takeDue() === true) checkSends(this.#endpoint);
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
     }
     checkSends(this.#endpoint);
@@ -158,25 +185,30 @@ async function rounds(
   io: CliIo,
   loss: LossRule,
   progress: Progress,
-  body: (round: number) => Promise<number | typeof UNMEASURED | typeof LOST>,
+  body: (round: number, keepAlive?: KeepAlive) => Promise<number | typeof UNMEASURED | typeof LOST>,
 ): Promise<RoundTally> {
   const { plan } = endpoint;
+  const keepAlive = loss.waitMs === Number.POSITIVE_INFINITY ? new KeepAlive(endpoint) : undefined;
   const latency = new LatencySamples();
   const startNs = nowNs();
   const { durationNs } = plan;
   let round = 0;
   let lost = 0;
-  while (!io.interrupted.aborted && !(loss.endsRun && lost > 0)) {
-    const elapsedNs = nowNs() - startNs;
-    if (durationNs > 0 ? elapsedNs >= durationNs : round >= plan.iterations) break;
-    const outcome = await body(++round);
-    if (outcome === LOST) lost++;
-    else if (outcome !== UNMEASURED) latency.add(outcome);
-    const share = durationNs > 0 ? elapsedNs / durationNs : round / plan.iterations;
-    if ((round & 0xff) === 0) {
-      progress.update(Math.round(share * 100), `${round} rounds`);
-      await nextTurn(); // Copies to mapped regions complete without it.
+  try {
+    while (!io.interrupted.aborted && !(loss.endsRun && lost > 0)) {
+      const elapsedNs = nowNs() - startNs;
+      if (durationNs > 0 ? elapsedNs >= durationNs : round >= plan.iterations) break;
+      const outcome = await body(++round, keepAlive);
+      if (outcome === LOST) lost++;
+      else if (outcome !== UNMEASURED) latency.add(outcome);
+      const share = durationNs > 0 ? elapsedNs / durationNs : round / plan.iterations;
+      if ((round & 0xff) === 0) {
+        progress.update(Math.round(share * 100), `${round} rounds`);
+        await nextTurn(); // Copies to mapped regions complete without it.
+      }
     }
+  } finally {
+    keepAlive?.stop();
   }
   return { counts: [round - lost], lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
@@ -211,10 +243,10 @@ export function measureLatency(
   if (plan.op === 'send') return echoSends(endpoint, io, waiting, loss, progress);
   if (plan.op === 'write') {
     const pingPong = new WritePingPong(endpoint);
-    return rounds(endpoint, io, loss, progress, async (round) => {
+    return rounds(endpoint, io, loss, progress, async (round, keepAlive) => {
       const startNs = nowNs();
       pingPong.post(round);
-      const hasArrived = await pingPong.arrived(round, loss.waitMs, keepAliveOf(endpoint, loss));
+      const hasArrived = await pingPong.arrived(round, loss.waitMs, keepAlive);
       return hasArrived ? (nowNs() - startNs) / 2 : LOST;
     });
   }
@@ -239,13 +271,13 @@ function echoSends(
   const [flow] = flows;
   const request = operation(plan.op, endpoint, flow);
   let isPosted = false;
-  return rounds(endpoint, io, loss, progress, async () => {
+  return rounds(endpoint, io, loss, progress, async (_round, keepAlive) => {
     for (let late = recvCq.pollOne(); late !== undefined; late = recvCq.pollOne()) isPosted = false;
     if (!isPosted) postReceive(endpoint, 0);
     isPosted = true;
     const startNs = nowNs();
     flow.qp.postSend(request);
-    const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs, keepAliveOf(endpoint, loss));
+    const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs, keepAlive);
     const halfNs = (nowNs() - startNs) / 2;
     await nextCompletion(sendCq, waiting, endpoint);
     if (answer === undefined) return LOST;
