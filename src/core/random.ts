@@ -4,6 +4,7 @@
  */
 
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
+import { checkText, checkWhole } from './arguments.js';
 
 /** Where random numbers come from. Every value of the range is equally likely. */
 export interface RandomSource {
@@ -34,15 +35,17 @@ function hashName(name: string): number {
  * never changes the numbers of others.
  */
 export class SeededRandom {
-  /** Any integer; a run is repeated with the same one. */
+  /** Any safe integer; a run is repeated with the same one. */
   readonly seed: number;
 
   constructor(seed: number) {
+    checkWhole('seed', seed, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
     this.seed = seed;
   }
 
   /** A stream at its beginning: the same name gives the same numbers again. */
   stream(name: string): RandomSource {
+    checkText('the name of a stream', name);
     const generator = xoroshiro128plus(Math.imul(this.seed, 0x9e3779b1) ^ hashName(name));
     return { u32: () => generator.next() >>> 0 };
   }

@@ -3,7 +3,7 @@
  * between them a scheme is known by its name.
  */
 
-import { shown } from './arguments.js';
+import { checkObject, shown } from './arguments.js';
 import { namesHint } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 import {
@@ -62,6 +62,7 @@ export class SchemeRegistry<D extends SchemeDefinition> {
   }
 
   check(definition: SchemeDefinition, reserved: readonly string[] = []): void {
+    checkObject(`what registers a ${this.#kind}`, definition, 'an object: name, summary, parameters');
     const { name, summary, parameters } = definition;
     const fault = this.#faultOfName(name) ?? faultOfSummary(summary) ?? faultOfTable(parameters, reserved);
     const missing = this.#methods.find((method) => typeof (definition as D)[method] !== 'function');

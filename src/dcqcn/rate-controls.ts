@@ -129,8 +129,9 @@ export function unpackRateControl(name: string, block: Float64Array): RateContro
 }
 
 /** The control of one flow. Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
-export function createRateControl({ name, ...parameters }: RateControlSettings): RateControl {
-  return rateControls.get(name).create(parameters);
+export function createRateControl(settings: RateControlSettings): RateControl {
+  const { name, ...parameters } = rateControls.complete(settings);
+  return rateControls.get(name).create(parameters as ParametersOf<ParameterTable>);
 }
 
 /**

@@ -14,6 +14,7 @@
 
 import { getSystemErrorName } from 'node:util';
 import { TrafficSpin } from '../core/adaptive-spin.js';
+import { checkBoolean, checkKind, ifGiven } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import {
@@ -32,7 +33,7 @@ import { boundUdpPort, enableBatching, openNativeSocket, receiveBufferBytesOf } 
 import { Readiness } from './readiness.js';
 import { ReceiveVector } from './receive-vector.js';
 import { SEND_AGAIN, SendVector } from './send-vector.js';
-import { checkPortAddress, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
+import { checkUdpOptions, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
 
 /** Segments the kernel takes in one piece (UDP_MAX_SEGMENTS, 64 until Linux 6.10). */
 const TRAIN_SEGMENTS_MAX = 64;
@@ -123,7 +124,10 @@ class MmsgPort implements BatchedUdpPort {
   #abilities = '';
 
   constructor(lib: LibC, options: BatchedUdpPortOptions) {
-    checkPortAddress(options.address);
+    checkUdpOptions(options);
+    checkKind('nowNs', options.nowNs, typeof options.nowNs === 'function', 'a function');
+    ifGiven(options.polled, (polled) => checkBoolean('polled', polled));
+    ifGiven(options.borrows, (borrows) => checkBoolean('borrows', borrows));
     this.#lib = lib;
     this.#options = options;
     this.address = options.address;

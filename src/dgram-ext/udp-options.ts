@@ -1,5 +1,6 @@
+import { checkKind, checkObject, checkWhole, ifGiven } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import type { IpAddress } from '../packet/address.js';
+import { IpAddress } from '../packet/address.js';
 
 /** Options of all UDP ports. */
 export interface UdpSocketOptions {
@@ -11,13 +12,28 @@ export interface UdpSocketOptions {
   readonly receiveBufferBytes?: number | undefined;
   /** Default 4 MiB; the system may grant less. */
   readonly sendBufferBytes?: number | undefined;
-  /** Datagrams per batch. */
+  /** Datagrams per batch, at most 1024. */
   readonly batchSlots?: number | undefined;
-  /** Batches in use at the same time. The default depends on the port. */
+  /** Batches in use at the same time, at most 1024. The default depends on the port. */
   readonly batches?: number | undefined;
 }
 
-export function checkPortAddress(address: IpAddress): void {
+const BUFFER_BYTES_MAX = 2 ** 31 - 1;
+const BATCH_SLOTS_MAX = 1024;
+
+export function checkUdpOptions(options: UdpSocketOptions): void {
+  checkObject('the options of a UDP port', options, 'an object: address');
+  const { address, udpPort, receiveBufferBytes, sendBufferBytes, batchSlots, batches } = options;
+  checkKind('address', address, address instanceof IpAddress, "an IpAddress: IpAddress.parse('127.0.0.1')");
+  checkPortAddress(address);
+  ifGiven(udpPort, (value) => checkWhole('udpPort', value, 0, 65_535));
+  ifGiven(receiveBufferBytes, (value) => checkWhole('receiveBufferBytes', value, 1, BUFFER_BYTES_MAX));
+  ifGiven(sendBufferBytes, (value) => checkWhole('sendBufferBytes', value, 1, BUFFER_BYTES_MAX));
+  ifGiven(batchSlots, (value) => checkWhole('batchSlots', value, 1, BATCH_SLOTS_MAX));
+  ifGiven(batches, (value) => checkWhole('batches', value, 1, BATCH_SLOTS_MAX));
+}
+
+function checkPortAddress(address: IpAddress): void {
   if (address.bytes.some((byte) => byte !== 0)) return;
   throw new RoceError(
     'ERR_ROCE_INVALID_ARGUMENT',
@@ -39,5 +55,6 @@ const BUDGET_SHARE = 0.5;
  * 4 KiB-class datagrams that may be in flight towards a socket with `receiveBufferBytes` as the kernel reports them.
  */
 export function receiveBudgetOf(receiveBufferBytes: number): number {
+  checkWhole('receiveBufferBytes', receiveBufferBytes, 0, Number.MAX_SAFE_INTEGER);
   return Math.floor((receiveBufferBytes * BUDGET_SHARE) / DATAGRAM_TRUESIZE_BYTES);
 }

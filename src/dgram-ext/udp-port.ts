@@ -6,6 +6,7 @@
  */
 
 import type { RemoteInfo } from 'node:dgram';
+import { checkOneOf, ifGiven } from '../core/arguments.js';
 import type { Complete } from '../core/defaults.js';
 import type { IpAddress } from '../packet/address.js';
 import {
@@ -22,7 +23,7 @@ import { DEFAULT_SOCKET_BUFFER_BYTES } from './bound-socket.js';
 import { pathMtuForAddress } from './link-mtu.js';
 import { nativeUdpAvailable } from './native-socket.js';
 import { PortSocket } from './port-socket.js';
-import { checkPortAddress, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
+import { checkUdpOptions, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
 
 /** Options of {@link openUdpPort}. */
 export interface UdpPortOptions extends UdpSocketOptions {
@@ -53,8 +54,9 @@ class UdpPort implements Port {
   #receiveBudgetPackets = 0;
 
   constructor(options: UdpPortOptions) {
-    const address = options.address;
-    checkPortAddress(address);
+    checkUdpOptions(options);
+    const { address } = options;
+    ifGiven(options.native, (native) => checkOneOf('native', native, ['auto', 'off']));
     this.#options = {
       address,
       udpPort: options.udpPort ?? ROCE_UDP_PORT,

@@ -1,6 +1,6 @@
 /** Completion queues: poll, wait, or iterate. */
 
-import { checkWhole, type OptionNames, shown } from '../core/arguments.js';
+import { checkObject, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
@@ -55,12 +55,15 @@ export interface WorkCompletion {
 
 /** Describes a failure in one line, with the text of `ibv_wc_status_str`. */
 export function describeCompletion(wc: WorkCompletion): string {
-  return `${wc.opcode} wr_id ${wc.wrId} on QP 0x${wc.qpn.toString(16)}: ${statusText(wc.status)} (${wc.status})`;
+  checkObject('wc', wc, 'a WorkCompletion');
+  checkWhole('qpn of wc', wc.qpn, 0, 2 ** 24 - 1);
+  return `${String(wc.opcode)} wr_id ${String(wc.wrId)} on QP 0x${wc.qpn.toString(16)}: ${statusText(wc.status)} (${wc.status})`;
 }
 
 /** Throws ERR_ROCE_COMPLETION unless the work request succeeded. */
 export function checkCompletion(wc: WorkCompletion): WorkCompletion {
-  if (wc.status === STATUS_SUCCESS) return wc;
+  if (wc?.status === STATUS_SUCCESS) return wc;
+  checkObject('wc', wc, 'a WorkCompletion');
   throw completionError(wc);
 }
 

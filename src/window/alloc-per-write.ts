@@ -3,12 +3,13 @@
  * both CPUs and two control messages for every block.
  */
 
+import { checkKind, checkOptions } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { BlockMemory, checkPool } from './block-memory.js';
 import type { BlockConsumer } from './block-releaser.js';
-import type { WindowLink } from './window-link.js';
+import { checkLink, checkSource, type WindowLink } from './window-link.js';
 
 /** Options of the baseline's server. */
 export interface BlockServerOptions {
@@ -39,7 +40,10 @@ export class BlockServer {
 
   /** Registers the blocks and begins to answer. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size. */
   static async open(link: WindowLink, options: BlockServerOptions): Promise<BlockServer> {
+    checkLink(link);
+    checkOptions('BlockServer.open', options, { blocks: true, blockBytes: true, onBlock: true });
     checkPool(options.blocks, options.blockBytes);
+    checkKind('onBlock', options.onBlock, typeof options.onBlock === 'function', 'a function');
     const server = new BlockServer(link, options);
     await server.#memory.add(options.blocks);
     for (let id = 1; id <= options.blocks; id++) server.#free.push(id);
@@ -102,6 +106,7 @@ export class BlockRequester {
   #failure: Error | undefined;
 
   constructor(link: WindowLink) {
+    checkLink(link);
     this.#link = link;
     link.onFailure = (error) => {
       this.#failure = error;
@@ -115,7 +120,8 @@ export class BlockRequester {
   }
 
   /** As `PoolWriter.write`, one block at a time. */
-  async write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
+  async write(source: MemoryRegion, offset = 0, length = source?.length - offset): Promise<void> {
+    checkSource(source, offset, length);
     for (let sent = 0; sent < length; ) {
       const { id: immediate, bytes: room, ...target } = await this.#allocate();
       const bytes = Math.min(room, length - sent);

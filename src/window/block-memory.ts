@@ -1,9 +1,10 @@
+import { shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 
-/** Block ids travel as 32 bits of immediate data. */
-const BLOCK_BYTES_MAX = 2 ** 31;
+export const POOL_BLOCKS_MAX = 65_535;
+const BLOCK_BYTES_MAX = 2 ** 31 - 1;
 
 interface Segment {
   readonly firstId: number;
@@ -13,11 +14,11 @@ interface Segment {
 
 export function checkPool(blocks: number, blockBytes: number): void {
   if (Number.isInteger(blocks) && blocks >= 1 && Number.isInteger(blockBytes) && blockBytes >= 1) {
-    if (blockBytes < BLOCK_BYTES_MAX && blocks < 2 ** 16) return;
+    if (blockBytes <= BLOCK_BYTES_MAX && blocks <= POOL_BLOCKS_MAX) return;
   }
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
-    `a pool cannot have ${blocks} blocks of ${blockBytes} bytes`,
+    `a pool cannot have ${shown(blocks)} blocks of ${shown(blockBytes)} bytes`,
     'give 1 to 65535 blocks of 1 byte to 2 GiB',
   );
 }

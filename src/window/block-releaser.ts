@@ -1,8 +1,14 @@
+import { checkKind } from '../core/arguments.js';
 import type { ReleasePolicy } from './release-policy.js';
 import type { WindowLink } from './window-link.js';
 
 /** Empties a block. The bytes are valid until the function returns, or until its promise resolves. */
 export type BlockConsumer = (bytes: Uint8Array, id: number) => void | Promise<void>;
+
+export function checkConsumer(policy: ReleasePolicy, onBlock: BlockConsumer): void {
+  checkKind('policy', policy, typeof policy?.onFreed === 'function', 'a ReleasePolicy: new NoDelayPolicy()');
+  checkKind('onBlock', onBlock, typeof onBlock === 'function', 'a function');
+}
 
 export class BlockReleaser {
   acknowledgements = 0;

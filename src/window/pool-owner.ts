@@ -3,12 +3,13 @@
  * block was filled (sliding-window memory pool, protocol steps 2 and 5). No request precedes a write.
  */
 
+import { checkOptions, checkWhole, ifGiven, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
-import { BlockMemory, checkPool } from './block-memory.js';
-import { type BlockConsumer, BlockReleaser } from './block-releaser.js';
+import { BlockMemory, checkPool, POOL_BLOCKS_MAX } from './block-memory.js';
+import { type BlockConsumer, BlockReleaser, checkConsumer } from './block-releaser.js';
 import type { ReleasePolicy } from './release-policy.js';
-import type { WindowLink } from './window-link.js';
+import { checkLink, type WindowLink } from './window-link.js';
 import type { ControlMessage } from './window-messages.js';
 
 /** Options of the pool's owner. */
@@ -27,6 +28,14 @@ export interface PoolOwnerOptions {
   /** Called to empty a written block. */
   readonly onBlock: BlockConsumer;
 }
+
+const OWNER_OPTIONS: OptionNames<PoolOwnerOptions> = {
+  blocks: true,
+  blockBytes: true,
+  blocksMax: true,
+  policy: true,
+  onBlock: true,
+};
 
 /** The side that owns the pool others write to. */
 export class PoolOwner {
@@ -49,7 +58,12 @@ export class PoolOwner {
 
   /** Allocates the pool and sends its description. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size. */
   static async open(link: WindowLink, options: PoolOwnerOptions): Promise<PoolOwner> {
-    checkPool(options.blocks, options.blockBytes);
+    checkLink(link);
+    checkOptions('PoolOwner.open', options, OWNER_OPTIONS);
+    const { blocks, blockBytes, blocksMax, policy, onBlock } = options;
+    checkPool(blocks, blockBytes);
+    ifGiven(blocksMax, (most) => checkWhole('blocksMax', most, blocks, POOL_BLOCKS_MAX));
+    checkConsumer(policy, onBlock);
     const owner = new PoolOwner(link, options);
     link.onNotice = (id, bytes) => owner.#onNotice(id, bytes);
     link.onMessage = (message) => owner.#onMessage(message);

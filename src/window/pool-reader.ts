@@ -3,13 +3,14 @@
  * responder resources), and releases each by the ack policy.
  */
 
+import { checkOptions, checkWhole } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
-import { BlockMemory } from './block-memory.js';
-import { type BlockConsumer, BlockReleaser } from './block-releaser.js';
+import { BlockMemory, POOL_BLOCKS_MAX } from './block-memory.js';
+import { type BlockConsumer, BlockReleaser, checkConsumer } from './block-releaser.js';
 import type { ReleasePolicy } from './release-policy.js';
 import { RemoteBlocks } from './remote-blocks.js';
-import type { WindowLink } from './window-link.js';
+import { checkLink, type WindowLink } from './window-link.js';
 import type { ControlMessage } from './window-messages.js';
 
 /** How the reader uses its pool. */
@@ -46,6 +47,11 @@ export class PoolReader {
   readonly finished: Promise<void>;
 
   constructor(link: WindowLink, options: PoolReaderOptions) {
+    checkLink(link);
+    checkOptions('PoolReader', options, { blocksMax: true, readsMax: true, policy: true, onBlock: true });
+    checkWhole('blocksMax', options.blocksMax, 1, POOL_BLOCKS_MAX);
+    checkWhole('readsMax', options.readsMax, 1, POOL_BLOCKS_MAX);
+    checkConsumer(options.policy, options.onBlock);
     this.#link = link;
     this.#options = options;
     this.#releaser = new BlockReleaser(link, options.policy, options.onBlock);

@@ -3,10 +3,11 @@
  * and not touched here.
  */
 
+import { checkKind, checkOptions } from '../core/arguments.js';
 import { Access } from '../verbs/access.js';
 import { BlockMemory, checkPool } from './block-memory.js';
 import { BlockRing } from './block-ring.js';
-import type { WindowLink } from './window-link.js';
+import { checkLink, type WindowLink } from './window-link.js';
 import type { ControlMessage } from './window-messages.js';
 
 /** Fills a block and returns the number of bytes; 0 at the end of the data. */
@@ -48,7 +49,10 @@ export class PoolSource {
    * size.
    */
   static async open(link: WindowLink, options: PoolSourceOptions): Promise<PoolSource> {
+    checkLink(link);
+    checkOptions('PoolSource.open', options, { blocks: true, blockBytes: true, fill: true });
     checkPool(options.blocks, options.blockBytes);
+    checkKind('fill', options.fill, typeof options.fill === 'function', 'a function');
     const source = new PoolSource(link, options);
     link.onMessage = (message) => source.#onMessage(message);
     const { firstId, region } = await source.#memory.add(options.blocks);

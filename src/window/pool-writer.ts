@@ -4,11 +4,14 @@
  * is exhausted, the client waits for acknowledgements; when that happens often, it requests a larger pool.
  */
 
+import { checkOptions, checkWhole, ifGiven } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { U32 } from '../core/u64.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
+import { POOL_BLOCKS_MAX } from './block-memory.js';
 import { BlockRing } from './block-ring.js';
 import { RemoteBlocks } from './remote-blocks.js';
-import type { WindowLink } from './window-link.js';
+import { checkLink, checkSource, type WindowLink } from './window-link.js';
 import type { ControlMessage } from './window-messages.js';
 
 /** How the writer uses the pool of its peer. */
@@ -49,6 +52,10 @@ export class PoolWriter {
   readonly ready: Promise<void>;
 
   constructor(link: WindowLink, options: PoolWriterOptions) {
+    checkLink(link);
+    checkOptions('PoolWriter', options, { blocksMax: true, growAfterStalls: true });
+    checkWhole('blocksMax', options.blocksMax, 1, POOL_BLOCKS_MAX);
+    ifGiven(options.growAfterStalls, (stalls) => checkWhole('growAfterStalls', stalls, 1, U32 - 1));
     this.#link = link;
     this.#options = options;
     this.ready = new Promise((resolve, reject) => {
@@ -80,8 +87,8 @@ export class PoolWriter {
    * `source.sge` does for a range outside; rejects with ERR_ROCE_CLOSED after {@link close}, ERR_ROCE_MISMATCH when the
    * peer breaks the protocol, and with the error that ended the connection.
    */
-  write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
-    source.sge(offset, length);
+  write(source: MemoryRegion, offset = 0, length = source?.length - offset): Promise<void> {
+    checkSource(source, offset, length);
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {

@@ -4,6 +4,7 @@
  * exhausted and no RNR NAK is sent.
  */
 
+import { checkKind, checkObject, checkWhole } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -11,6 +12,7 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
+import { POOL_BLOCKS_MAX } from './block-memory.js';
 import {
   type ControlMessage,
   decodeMessage,
@@ -42,8 +44,23 @@ export function windowQueueDepths(blocksMax: number): {
   /** Work requests of the receive queue. */
   maxRecvWr: number;
 } {
+  checkBlocksMax(blocksMax);
   // A notice that a block is free may be polled before the completion of the write that used it.
   return { maxSendWr: 2 * blocksMax + 8, maxRecvWr: blocksMax + CONTROL_RECEIVES };
+}
+
+function checkBlocksMax(blocksMax: number): void {
+  checkWhole('blocksMax', blocksMax, 1, POOL_BLOCKS_MAX);
+}
+
+function checkParts(parts: WindowLinkParts): void {
+  checkObject('the parts of a WindowLink', parts, 'an object: pd, qp, sendCq, recvCq, clock');
+  const { pd, qp, sendCq, recvCq, clock } = parts;
+  checkKind('pd', pd, typeof pd?.regMr === 'function', 'a ProtectionDomain');
+  checkKind('qp', qp, typeof qp?.postSend === 'function', 'a QueuePair');
+  checkKind('sendCq', sendCq, typeof sendCq?.completions === 'function', 'a CompletionQueue');
+  checkKind('recvCq', recvCq, typeof recvCq?.completions === 'function', 'a CompletionQueue');
+  checkKind('clock', clock, typeof clock?.nowNs === 'function', 'a Clock: device.clock');
 }
 
 /** One end of a pool protocol on a queue pair. */
@@ -87,8 +104,10 @@ export class WindowLink {
     void this.#serve(parts.recvCq, (wc) => this.#onReceive(wc));
   }
 
-  /** Takes over a QP that can receive, and posts receives for a pool of up to `blocksMax` blocks. */
+  /** Takes over a QP that can receive, and posts receives for a pool of up to `blocksMax` blocks, 1..65535. */
   static async over(parts: WindowLinkParts, blocksMax: number): Promise<WindowLink> {
+    checkParts(parts);
+    checkBlocksMax(blocksMax);
     const count = blocksMax + CONTROL_RECEIVES;
     const link = new WindowLink(parts, await parts.pd.regMr(count * MESSAGE_BYTES, Access.LOCAL_WRITE));
     for (let i = 0; i < count; i++) link.#postReceive(i);
@@ -100,13 +119,13 @@ export class WindowLink {
     return this.#qp.sendRoom;
   }
 
-  /** Posts a control message; it leaves when the send queue has room. */
+  /** Posts a control message; it leaves when the send queue has room. @internal */
   send(message: { readonly type: MessageType } & Partial<ControlMessage>): void {
     this.counters.sent++;
     this.post({ opcode: 'SEND', inline: encodeMessage(message) }, () => {});
   }
 
-  /** Posts a work request as soon as the send queue has room; `onDone` is called when it has succeeded. */
+  /** Posts a work request as soon as the send queue has room; `onDone` is called when it has succeeded. @internal */
   post(request: SendWorkRequest, onDone: () => void): void {
     if (this.#failure !== undefined || this.#closed) return;
     if (this.#waiting.length > 0 || this.room <= 0) {
@@ -121,7 +140,7 @@ export class WindowLink {
     this.#closed = true;
   }
 
-  /** Fails this end with `error`, once; later calls, and calls after {@link close}, do nothing. */
+  /** Fails this end with `error`, once; later calls, and calls after {@link close}, do nothing. @internal */
   fail(error: Error): void {
     if (this.#failure !== undefined || this.#closed) return;
     this.#failure = error;
@@ -177,4 +196,15 @@ export class WindowLink {
     if (message === undefined) this.counters.malformed++;
     else this.onMessage(message);
   }
+}
+
+/** `link`: an argument of a program. */
+export function checkLink(link: WindowLink): void {
+  checkKind('link', link, link instanceof WindowLink, 'a WindowLink');
+}
+
+/** `source`: an argument of a program. Throws as {@link MemoryRegion.sge} does for a range outside. */
+export function checkSource(source: MemoryRegion, offset: number, length: number): void {
+  checkKind('source', source, typeof source?.sge === 'function', 'a MemoryRegion');
+  source.sge(offset, length);
 }

@@ -4,7 +4,7 @@
  * records go to a new extent under the same identity.
  */
 
-import { type Clock, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
+import { type Clock, checkKind, NS_PER_MS, pause, RoceError } from 'rocev2/internal/core';
 import { codeOf, type ExtentPlace, type Manager, type Nodes } from './messages.js';
 import { encodeRecord, RECORD_DATA_MAX, recordBytes } from './record.js';
 
@@ -185,11 +185,12 @@ export class StreamWriter {
   /**
    * Appends a record; resolves when it is durable on all replicas. Records are ordered by the calls, and any number may
    * be in flight. `data` must not change before that. Rejects with FENCED when the stream has another owner,
-   * ERR_ROCE_OUT_OF_RANGE for more than 4 MiB, ERR_ROCE_CLOSED.
+   * ERR_ROCE_OUT_OF_RANGE for more than 4 MiB, ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_CLOSED.
    */
   append(data: Uint8Array, crcs?: Uint32Array): Promise<Location> {
     const acknowledged = new Promise<Location>((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure);
+      checkKind('data', data, data instanceof Uint8Array, 'a Uint8Array');
       if (data.length > RECORD_DATA_MAX)
         return reject(new RoceError('ERR_ROCE_OUT_OF_RANGE', `a record of ${data.length} bytes`, '4 MiB at most'));
       const append = { sequence: this.#sequence++, data, crcs, resolve, reject, at: undefined };

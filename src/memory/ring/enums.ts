@@ -3,6 +3,9 @@
  * dumps. (rdma-core libibverbs/verbs.h; IBTA vol. 1 chapters 10 and 11.)
  */
 
+import { checkWhole } from '../../core/arguments.js';
+import { U32 } from '../../core/u64.js';
+
 /** Work request opcodes (`ibv_wr_opcode`); `REG_MR` is the kernel's IB_WR_REG_MR, which has no number in user space. */
 export const WR_RDMA_WRITE = 0;
 /** RDMA WRITE that takes a receive of the peer and delivers 32 bits to it. */
@@ -150,12 +153,12 @@ export const STATUS_RNR_RETRY_EXC_ERR = 13;
 
 /** The name of a completion status as the specification has it: `RETRY_EXC_ERR` for 12. */
 export function statusName(status: number): WcStatusName {
-  return STATUS[status]?.[0] ?? `STATUS_${status}`;
+  return STATUS[status]?.[0] ?? `STATUS_${checkWhole('status', status, 0, U32 - 1)}`;
 }
 
 /** A completion status in the words of `ibv_wc_status_str`: `transport retry counter exceeded` for 12. */
 export function statusText(status: number): string {
-  return STATUS[status]?.[1] ?? `unknown status ${status}`;
+  return STATUS[status]?.[1] ?? `unknown status ${checkWhole('status', status, 0, U32 - 1)}`;
 }
 
 /** Local read is implied. */

@@ -1,5 +1,6 @@
 /** Reads a capture file of any size in bounded memory: a chunk at a time, whose packets are views into it. */
 
+import { checkKind, checkText } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { openFileSource } from './capture-file.js';
 import { parserOf } from './capture-reader.js';
@@ -33,11 +34,13 @@ export class CaptureStream {
 
   /** Opens a file. Rejects with ERR_ROCE_IO if it cannot be read, with ERR_ROCE_UNSUPPORTED in a browser. */
   static async open(path: string): Promise<CaptureStream> {
+    checkText('path', path);
     return new CaptureStream(await openFileSource(path));
   }
 
   /** A capture in memory, or a file that the user of a web page has chosen. */
   static of(blob: Blob): CaptureStream {
+    checkKind('blob', blob, typeof blob?.slice === 'function' && typeof blob.size === 'number', 'a Blob');
     return new CaptureStream(new BlobSource(blob));
   }
 

@@ -3,6 +3,7 @@
  * seed, the same packets and the same times give the same verdicts.
  */
 
+import { checkKind, checkText, ifGiven } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource, SeededRandom } from '../../core/random.js';
 import type { RunningAction } from './actions.js';
@@ -78,6 +79,9 @@ export class FaultPlan {
    * rule with another name would never match. Default: anything.
    */
   static parse(text: string, random: SeededRandom, ports?: readonly string[]): FaultPlan {
+    checkText('the fault rules', text);
+    checkKind('random', random, typeof random?.stream === 'function', 'a SeededRandom');
+    ifGiven(ports, () => checkKind('ports', ports, Array.isArray(ports), 'a list of names'));
     const specs = parseFaultRules(text);
     if (ports !== undefined) for (const spec of specs) checkDirection(spec, ports);
     return new FaultPlan(specs, random);

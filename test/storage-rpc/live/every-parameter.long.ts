@@ -67,6 +67,13 @@ beforeAll(async () => {
   const streams = kept(await SuStreamServer.open({ host: HOST, port: 0, onStream: () => {} }));
   const manager = kept(await startManager({ device, port: 0, extentBytes: 1 << 20 }));
   const extents = kept(await openExtents({ device, manager: manager.address }));
+  for (const name of ['a', 'b', 'c']) {
+    kept(await serveNode({ device, folder: join(folder, name), manager: manager.address, domain: name }));
+  }
+  await extents.createDisk('disk', { sizeBytes: 1 << 20 });
+  const streamDisk = kept(await extents.openDisk('disk', { owner: 'cases' }));
+  await extents.createStream('stream');
+  const writer = kept(await extents.openStream('stream', { owner: 'cases' }));
   cases = [
     { name: 'FileDevice.open', call: openFile as Call, args: [{ sizeBytes: 1 << 20, create: true }], undo: close },
     { name: 'openBackend', call: openBackend as Call, args: ['memory', 1 << 20, {}], undo: close },
@@ -83,6 +90,8 @@ beforeAll(async () => {
     ...diskCases('FileDevice', file),
     ...diskCases('NbdDevice', nbdDisk),
     ...diskCases('RemoteDisk', client.disk),
+    ...diskCases('StreamDisk', streamDisk),
+    { name: 'StreamWriter.append', call: bound(writer, 'append'), args: [Buffer.alloc(8)] },
     {
       name: 'Scrubber',
       call: (options: unknown) => new Scrubber(options as never),
@@ -161,7 +170,7 @@ beforeAll(async () => {
     {
       name: 'serveManager',
       call: startManager as Call,
-      args: [{ device, port: 0, extentBytes: 1 << 20 }],
+      args: [{ device, port: 0, extentBytes: 1 << 20, onNotice: () => {} }],
       undo: close,
     },
     {
@@ -179,6 +188,7 @@ beforeAll(async () => {
           keepDeletedMs: 1000,
           trustFolder: false,
           transport: 'tcp',
+          onNotice: () => {},
         },
       ],
     },

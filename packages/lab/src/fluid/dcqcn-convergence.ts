@@ -7,6 +7,7 @@
  * units of the alpha interval.
  */
 
+import { checkFlows } from '../check-arguments.js';
 import { type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
 import { bisect } from './root.js';
 
@@ -24,6 +25,7 @@ const RESIDUAL_SHARE = 0.1;
 
 /** The steady cycle of `flows` flows and the convergence bound that follows from it. */
 export function dcqcnConvergence(parameters: DcqcnParameters, flows: number): DcqcnConvergence {
+  checkFlows(flows);
   const { capacity, gain, additiveIncrease, alphaInterval, kmax } = dcqcnInPackets(parameters);
   const increasePerInterval = flows * additiveIncrease * alphaInterval;
   // Additive steps until the queue they build reaches Kmax, where every flow is sure to be cut.

@@ -3,7 +3,7 @@
  * section 3.1: the left side of the balance grows with p, so the solution is unique).
  */
 
-import { RoceError } from 'rocev2/internal/core';
+import { checkFlows, checkParameters } from '../check-arguments.js';
 import { DcqcnEvents } from './dcqcn-events.js';
 import { type DcqcnInPackets, type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
 import { bisect } from './root.js';
@@ -47,7 +47,7 @@ export function dcqcnFixedPoint(parameters: DcqcnParameters, flows: number): Dcq
 
 /** p*: the root of a^2 alpha R = tau^2 R_AI (R b + R d)(R c + R e) at R = C/N. */
 export function exactMarkProbability(packets: DcqcnInPackets, flows: number): number {
-  checkFlowCount(flows);
+  checkFlows(flows);
   const rate = packets.capacity / flows;
   const events = new DcqcnEvents(packets);
   const imbalance = (logP: number): number => {
@@ -60,7 +60,8 @@ export function exactMarkProbability(packets: DcqcnInPackets, flows: number): nu
 
 /** The published small-p approximation of p*, 15 to 70 % high; the authors' linearisation is built on it. */
 export function approximateMarkProbability(packets: DcqcnInPackets, flows: number): number {
-  checkFlowCount(flows);
+  checkFlows(flows);
+  checkParameters('DCQCN', packets, ['additiveIncrease', 'alphaInterval', 'capacity', 'byteCounter', 'rateTimer']);
   const { additiveIncrease, alphaInterval, capacity, byteCounter, rateTimer } = packets;
   const eventsPerPacket = 1 / byteCounter + flows / (rateTimer * capacity);
   return Math.cbrt(((additiveIncrease * flows ** 2) / (alphaInterval * capacity ** 2)) * eventsPerPacket ** 2);
@@ -69,8 +70,4 @@ export function approximateMarkProbability(packets: DcqcnInPackets, flows: numbe
 /** Rt*: where dRt/dt = 0, in packets/s. */
 export function targetRate(packets: DcqcnInPackets, rate: number, events: DcqcnEvents): number {
   return rate + (events.additiveIncreases * packets.cnpInterval * packets.additiveIncrease) / events.cutProbability;
-}
-
-function checkFlowCount(flows: number): void {
-  if (!(flows >= 1)) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${flows} flows: a fixed point needs at least one`);
 }

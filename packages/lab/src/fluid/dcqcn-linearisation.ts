@@ -10,6 +10,7 @@
  * Both are the symmetric mode: all flows move together, dq/dt = N Rc - C. Packets, packets/s, seconds.
  */
 
+import { checkFlows, checkNumber } from '../check-arguments.js';
 import {
   add,
   type Complex,
@@ -28,11 +29,13 @@ import { DcqcnEvents } from './dcqcn-events.js';
 import { approximateMarkProbability, exactMarkProbability, targetRate } from './dcqcn-fixed-point.js';
 import { type DcqcnInPackets, type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
 import { dcqcnDerivatives } from './dcqcn-rate-equations.js';
-import type { OpenLoop } from './phase-margin.js';
-import { type PiGains, piResponse } from './pi-controller.js';
+import { DELAY_SECONDS_MAX, type OpenLoop } from './phase-margin.js';
+import { checkPiGains, type PiGains, piResponse } from './pi-controller.js';
 
 /** The published linearisation; RED marking only. */
 export function authorsDcqcnLoop(parameters: DcqcnParameters, flows: number, delaySeconds: number): OpenLoop {
+  checkFlows(flows);
+  checkNumber('delaySeconds', delaySeconds, 0, DELAY_SECONDS_MAX);
   const packets = dcqcnInPackets(parameters);
   const { capacity: C, gain: g, additiveIncrease: rAi, fastRecoveryStages: F, slope } = packets;
   const N = flows;
@@ -87,6 +90,8 @@ export function exactDcqcnLoop(
   delaySeconds: number,
   pi?: PiGains,
 ): OpenLoop {
+  checkNumber('delaySeconds', delaySeconds, 0, DELAY_SECONDS_MAX);
+  if (pi !== undefined) checkPiGains(pi);
   const packets = dcqcnInPackets(parameters);
   const { state, delayed, marking } = jacobian(packets, flows);
   return {

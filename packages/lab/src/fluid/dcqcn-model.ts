@@ -5,14 +5,15 @@
  * Invariants: nothing is allocated per step; 0 <= q; 0 <= Rc, Rt <= C; the same inputs give the same trajectory.
  */
 
+import { checkOneOf } from 'rocev2/internal/core';
 import { DcqcnEvents } from './dcqcn-events.js';
 import { type DcqcnInPackets, type DcqcnParameters, dcqcnInPackets, redMarkProbability } from './dcqcn-parameters.js';
 import { dcqcnDerivatives } from './dcqcn-rate-equations.js';
 import { DelayHistory } from './delay-history.js';
 import { FeedbackJitter, type JitterParameters } from './feedback-jitter.js';
-import { checkFlowGroups, type FlowGroup } from './flow-group.js';
-import type { FluidModel } from './fluid-simulation.js';
-import type { PiGains } from './pi-controller.js';
+import type { FlowGroup } from './flow-group.js';
+import { checkModelOptions, type FluidModel } from './fluid-simulation.js';
+import { checkPiGains, type PiGains } from './pi-controller.js';
 
 /** One run of the model: parameters, flows, delay, and how marks are decided. */
 export interface DcqcnModelOptions {
@@ -70,11 +71,13 @@ export class DcqcnModel implements FluidModel {
   #steps = 0;
 
   constructor(options: DcqcnModelOptions) {
-    checkFlowGroups(options.groups);
+    checkModelOptions('DcqcnModel', options);
+    if (options.pi !== undefined) checkPiGains(options.pi);
+    if (options.marking !== undefined) checkOneOf('marking', options.marking, ['egress', 'enqueue']);
     this.groups = options.groups;
     this.stepNs = options.stepNs ?? 1000;
-    this.linkRateBps = options.parameters.linkRateBps;
     this.#parameters = dcqcnInPackets(options.parameters);
+    this.linkRateBps = options.parameters.linkRateBps;
     this.#packetBytes = options.parameters.packetBytes;
     this.#pi = options.pi;
     this.#piReference = (options.pi?.referenceBytes ?? 0) / this.#packetBytes;

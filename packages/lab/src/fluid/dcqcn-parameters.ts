@@ -5,6 +5,7 @@
  */
 
 import { RoceError } from 'rocev2/internal/core';
+import { checkParameters } from '../check-arguments.js';
 
 /** DCQCN's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
 export interface DcqcnParameters {
@@ -86,11 +87,7 @@ export interface DcqcnInPackets {
 }
 
 export function dcqcnInPackets(parameters: DcqcnParameters): DcqcnInPackets {
-  for (const [name, value] of Object.entries(parameters)) {
-    if (!(value > 0) || !Number.isFinite(value)) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `DCQCN ${name} = ${value} must be a number above 0`);
-    }
-  }
+  checkParameters('DCQCN', parameters, Object.keys(DCQCN_SIGCOMM15));
   const { kminBytes, kmaxBytes, pmax, gain, packetBytes } = parameters;
   if (kmaxBytes <= kminBytes) throw new RoceError('ERR_ROCE_CONFLICT', 'DCQCN kmaxBytes must be above kminBytes');
   if (pmax > 1 || gain > 1) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'DCQCN pmax and gain must not be above 1');

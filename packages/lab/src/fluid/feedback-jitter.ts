@@ -3,7 +3,8 @@
  * 20: a congested reverse path). Deterministic: it draws from the stream it is given and from nothing else.
  */
 
-import { type RandomSource, randomUnit } from 'rocev2/internal/core';
+import { checkObject, NS_PER_S, type RandomSource, randomUnit } from 'rocev2/internal/core';
+import { checkFunction, checkNs, checkNumber } from '../check-arguments.js';
 
 /** Size and time scale of the jitter. */
 export interface JitterParameters {
@@ -21,6 +22,10 @@ export class FeedbackJitter {
   #nextDrawNs = 0;
 
   constructor(parameters: JitterParameters) {
+    checkObject('jitter', parameters, 'an object: maxNs, periodNs, random');
+    checkNs('maxNs of jitter', parameters.maxNs);
+    checkNumber('periodNs of jitter', parameters.periodNs, 1, NS_PER_S);
+    checkFunction('random.u32 of jitter', parameters.random?.u32);
     this.#parameters = parameters;
   }
 

@@ -1,5 +1,6 @@
-import { RoceError } from 'rocev2/internal/core';
-import type { FlowGroup } from './flow-group.js';
+import { checkKind, checkObject, checkOptions, checkWhole, NS_PER_S, RoceError } from 'rocev2/internal/core';
+import { checkFunction, checkNs, checkNumber } from '../check-arguments.js';
+import { checkFlowGroups, type FlowGroup } from './flow-group.js';
 
 /** A system of one bottleneck queue and groups of flows that advances by fixed steps. */
 export interface FluidModel {
@@ -51,6 +52,17 @@ export interface FluidRun {
   readonly utilization: number;
 }
 
+/** Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_INVALID_ARGUMENT. */
+export function checkModelOptions(
+  model: string,
+  options: { readonly groups: readonly FlowGroup[]; readonly delayNs: number; readonly stepNs?: number | undefined },
+): void {
+  checkObject(`the options of ${model}`, options, 'an object: parameters, groups, delayNs');
+  checkFlowGroups(options.groups);
+  checkNumber('delayNs', options.delayNs, 0, NS_PER_S);
+  if (options.stepNs !== undefined) checkNumber('stepNs', options.stepNs, 1, NS_PER_S);
+}
+
 /** Duration of a run, and the part to observe. */
 export interface SimulateOptions {
   /** Model time to run for. */
@@ -60,6 +72,8 @@ export interface SimulateOptions {
   /** Points of the trace; 500 unless given. */
   readonly traceSamples?: number | undefined;
 }
+
+const TRACE_SAMPLES_MAX = 1e6;
 
 class SwingMeter {
   #sum = 0;
@@ -84,6 +98,8 @@ class SwingMeter {
  * step.
  */
 export function simulate(model: FluidModel, options: SimulateOptions): FluidRun {
+  checkModel(model);
+  checkRun(options);
   const steps = Math.round(options.durationNs / model.stepNs);
   const observedSteps = Math.round((options.observeNs ?? options.durationNs / 3) / model.stepNs);
   if (steps < 1 || observedSteps < 1 || observedSteps > steps) {
@@ -119,10 +135,27 @@ export function simulate(model: FluidModel, options: SimulateOptions): FluidRun 
   };
 }
 
+function checkModel(model: FluidModel): void {
+  checkObject('model', model, 'a FluidModel');
+  checkFunction('step of the model', model.step);
+  checkFunction('rateBps of the model', model.rateBps);
+}
+
+function checkRun(options: SimulateOptions): void {
+  checkOptions('simulate', options, { durationNs: true, observeNs: true, traceSamples: true });
+  const { durationNs, observeNs, traceSamples } = options;
+  checkNs('durationNs', durationNs);
+  if (observeNs !== undefined) checkNs('observeNs', observeNs);
+  if (traceSamples !== undefined) checkWhole('traceSamples', traceSamples, 1, TRACE_SAMPLES_MAX);
+}
+
 /** A queue that moves by no more than this share of its mean has come to rest, or is on its way there. */
 const SETTLED_SWING = 0.05;
 
 /** Whether the queue has settled, as against swinging in a limit cycle. */
-export function hasSettled({ mean, min, max }: Swing): boolean {
+export function hasSettled(swing: Swing): boolean {
+  checkObject('swing', swing, 'an object: mean, min, max');
+  const { mean, min, max } = swing;
+  for (const value of [mean, min, max]) checkKind('a value of swing', value, typeof value === 'number', 'a number');
   return max - min <= SETTLED_SWING * mean;
 }

@@ -3,8 +3,10 @@
  * no fixed point, with the equality moved it has infinitely many.
  */
 
+import { checkWhole } from 'rocev2/internal/core';
+import { checkFlows, checkNumber, checkParameters, FLOWS_MAX } from '../check-arguments.js';
 import { add, type Complex, complex, divide, multiply, product, scale, subtract, unitPhasor } from './complex.js';
-import type { OpenLoop } from './phase-margin.js';
+import { DELAY_SECONDS_MAX, type OpenLoop } from './phase-margin.js';
 import { type PatchedTimelyModelParameters, timelyInBits } from './timely-parameters.js';
 
 /** The fixed point of patched TIMELY (CoNEXT'16, section 4.3). */
@@ -20,6 +22,7 @@ export function patchedTimelyFixedPoint(
   parameters: PatchedTimelyModelParameters,
   flows: number,
 ): PatchedTimelyFixedPoint {
+  checkFlows(flows);
   const { capacity, lowQueue, additiveIncrease, decrease } = timelyInBits(parameters);
   return {
     queueBytes: (lowQueue * (1 + (flows * additiveIncrease) / (decrease * capacity))) / 8,
@@ -32,6 +35,7 @@ export function patchedTimelyFixedPoint(
  * as e^(-delta (N-1) t / (2 Seg)). At least two flows.
  */
 export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyModelParameters, flows: number): number {
+  checkWhole('flows', flows, 2, FLOWS_MAX);
   const { segment, additiveIncrease } = timelyInBits(parameters);
   return (1e9 * Math.log(flows / 0.1) * 2 * segment) / (additiveIncrease * (flows - 1));
 }
@@ -45,6 +49,9 @@ export function patchedTimelyLoop(
   flows: number,
   delaySeconds: number,
 ): OpenLoop {
+  checkFlows(flows);
+  checkNumber('delaySeconds', delaySeconds, 0, DELAY_SECONDS_MAX);
+  checkParameters('patched TIMELY', parameters, ['weightSlope']);
   const { capacity, mtu, segment, gain, decrease, additiveIncrease, lowQueue, minRtt } = timelyInBits(parameters);
   const rate = capacity / flows;
   const queue = patchedTimelyFixedPoint(parameters, flows).queueBytes * 8;

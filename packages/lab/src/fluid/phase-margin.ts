@@ -6,6 +6,8 @@
  * 360 degrees, because delay can turn it by more than a full circle before the gain has fallen to one.
  */
 
+import { checkObject, NS_PER_S } from 'rocev2/internal/core';
+import { checkFunction, checkNumber } from '../check-arguments.js';
 import { argument, type Complex, magnitude } from './complex.js';
 import { bisect } from './root.js';
 
@@ -25,6 +27,9 @@ export interface PhaseMargin {
   readonly crossoverRadPerSecond: number;
 }
 
+/** The steps of the search grow shorter with the delay. */
+export const DELAY_SECONDS_MAX = 1;
+
 const LOWEST_OMEGA = 1;
 const HIGHEST_OMEGA = 1e6;
 const POINTS_PER_DECADE = 100;
@@ -39,10 +44,14 @@ function unwrap(principal: number, previous: number): number {
 
 /** The margin, or null when the gain crosses one nowhere between 1 rad/s and 1 Mrad/s. */
 export function phaseMargin(loop: OpenLoop): PhaseMargin | null {
+  checkObject('an open loop', loop, 'an object: response, delaySeconds');
+  checkFunction('response of an open loop', loop.response);
+  checkNumber('delaySeconds of an open loop', loop.delaySeconds, 0, DELAY_SECONDS_MAX);
   const ratio = 10 ** (1 / POINTS_PER_DECADE);
   const largestStep = Math.PI / 4 / loop.delaySeconds;
   let omega = LOWEST_OMEGA;
   let here = loop.response(omega);
+  checkObject('the response of an open loop', here, 'a complex number');
   let phase = argument(here);
   if (phase > 0) phase -= 2 * Math.PI;
   let least: PhaseMargin | null = null;
@@ -66,6 +75,8 @@ export function phaseMargin(loop: OpenLoop): PhaseMargin | null {
  * it is still stable at `upToNs`. `loopAt` builds the loop for a delay in seconds.
  */
 export function criticalDelayNs(loopAt: (delaySeconds: number) => OpenLoop, upToNs = 2_000_000): number | null {
+  checkFunction('loopAt', loopAt);
+  checkNumber('upToNs', upToNs, 1, DELAY_SECONDS_MAX * NS_PER_S);
   const marginAt = (delayNs: number): number =>
     phaseMargin(loopAt(delayNs * 1e-9))?.degrees ?? Number.POSITIVE_INFINITY;
   // Margins fall with delay but not everywhere: the first loss of stability is found by stepping, then refined.

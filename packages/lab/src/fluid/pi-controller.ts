@@ -4,6 +4,7 @@
  * step of a solver.
  */
 
+import { checkParameters } from '../check-arguments.js';
 import { add, type Complex, complex, divide, scale } from './complex.js';
 
 /** Gains of the continuous PI controller (CoNEXT'16, section 5). */
@@ -25,6 +26,10 @@ export const DCQCN_PI: PiGains = {
   proportionalPerByte: 2e-8,
   integralPerByteSecond: 5e-7,
 };
+
+export function checkPiGains(gains: PiGains): void {
+  checkParameters('a PI controller', gains, Object.keys(DCQCN_PI));
+}
 
 /** The controller in the frequency domain, per packet of `packetBytes`: K1 + K2/s. */
 export function piResponse(gains: PiGains, packetBytes: number, s: Complex): Complex {

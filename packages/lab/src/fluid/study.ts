@@ -1,25 +1,33 @@
+import { checkObject, checkOneOf, NS_PER_S } from 'rocev2/internal/core';
+import { checkFunction, checkNumber } from '../check-arguments.js';
 import { dcqcnConvergence } from './dcqcn-convergence.js';
 import { dcqcnFixedPoint } from './dcqcn-fixed-point.js';
 import { authorsDcqcnLoop, exactDcqcnLoop } from './dcqcn-linearisation.js';
 import { DcqcnModel } from './dcqcn-model.js';
 import type { DcqcnParameters } from './dcqcn-parameters.js';
 import type { JitterParameters } from './feedback-jitter.js';
-import { type FlowGroup, flowCount } from './flow-group.js';
+import { checkFlowGroups, type FlowGroup, flowCount } from './flow-group.js';
 import type { FluidModel } from './fluid-simulation.js';
 import {
   patchedTimelyConvergenceBoundNs,
   patchedTimelyFixedPoint,
   patchedTimelyLoop,
 } from './patched-timely-stability.js';
-import { criticalDelayNs, type OpenLoop, phaseMargin } from './phase-margin.js';
-import type { PiGains } from './pi-controller.js';
+import { criticalDelayNs, DELAY_SECONDS_MAX, type OpenLoop, phaseMargin } from './phase-margin.js';
+import { checkPiGains, type PiGains } from './pi-controller.js';
 import { TimelyModel } from './timely-model.js';
 import {
   type PatchedTimelyModelParameters,
   PUBLISHED_MARGIN_WEIGHT_SLOPE,
   type TimelyModelParameters,
 } from './timely-parameters.js';
-import { type HostPiGains, HostPiLaw, OriginalTimelyLaw, PatchedTimelyLaw } from './timely-rate-laws.js';
+import {
+  checkHostPiGains,
+  type HostPiGains,
+  HostPiLaw,
+  OriginalTimelyLaw,
+  PatchedTimelyLaw,
+} from './timely-rate-laws.js';
 
 /** The fixed point of the model; null for values that the model does not have, or has no single value of. */
 export interface FluidFixedPoint {
@@ -106,7 +114,10 @@ const MS = 1e6;
 
 /** DCQCN under the given conditions, ready to be analysed and integrated. Throws as {@link DcqcnModel} does. */
 export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
+  checkStudy('dcqcnStudy', options);
   const { parameters, groups, delayNs, pi, jitter, marking } = options;
+  if (pi !== undefined) checkPiGains(pi);
+  if (marking !== undefined) checkOneOf('marking', marking, ['egress', 'enqueue']);
   const flows = flowCount(groups);
   const rest = dcqcnFixedPoint(parameters, flows);
   const queueBytes = pi === undefined ? rest.queueBytes : pi.referenceBytes;
@@ -140,7 +151,10 @@ export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
  * TIMELY as published has no fixed point: its rates never settle, so there is nothing to linearise around. Throws as
  * {@link TimelyModel} does.
  */
-export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyModelParameters>): FluidStudy {
+export function timelyStudy(options: StudyOptions<TimelyModelParameters>): FluidStudy {
+  checkStudy('timelyStudy', options);
+  const { parameters, groups, jitter } = options;
+  const law = new OriginalTimelyLaw(parameters);
   return {
     model: 'timely',
     groups,
@@ -156,7 +170,7 @@ export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyM
       new TimelyModel({
         parameters,
         groups,
-        law: new OriginalTimelyLaw(parameters),
+        law,
         delayNs: delay,
         ...(jitter && { jitter: jitter() }),
       }),
@@ -167,7 +181,13 @@ export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyM
  * Patched TIMELY under the given conditions, ready to be analysed and integrated. Throws as {@link TimelyModel} does.
  */
 export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStudy {
+  checkStudy('patchedTimelyStudy', options);
   const { parameters, groups, delayNs, pi, jitter } = options;
+  if (pi !== undefined) {
+    checkObject('pi', pi, 'an object: gains, scope');
+    checkHostPiGains(pi.gains);
+    checkOneOf('scope', pi.scope, ['per-flow', 'shared']);
+  }
   const flows = flowCount(groups);
   const loop =
     (weightSlope: number) =>
@@ -211,6 +231,14 @@ export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStu
         ...(jitter && { jitter: jitter() }),
       }),
   };
+}
+
+function checkStudy(call: string, options: StudyOptions<object>): void {
+  checkObject(`the options of ${call}`, options, 'an object: parameters, groups, delayNs');
+  checkObject('parameters', options.parameters, 'an object');
+  checkFlowGroups(options.groups);
+  checkNumber('delayNs', options.delayNs, 0, DELAY_SECONDS_MAX * NS_PER_S);
+  if (options.jitter !== undefined) checkFunction('jitter', options.jitter);
 }
 
 function marginOf(loop: OpenLoop): number | null {

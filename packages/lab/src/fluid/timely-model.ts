@@ -5,10 +5,12 @@
  * Invariants: nothing is allocated per step; 0 <= q; minimum rate <= R <= C; the same inputs give the same trajectory.
  */
 
+import { checkObject } from 'rocev2/internal/core';
+import { checkFunction } from '../check-arguments.js';
 import { DelayHistory } from './delay-history.js';
 import { FeedbackJitter, type JitterParameters } from './feedback-jitter.js';
-import { checkFlowGroups, type FlowGroup, flowCount } from './flow-group.js';
-import type { FluidModel } from './fluid-simulation.js';
+import { type FlowGroup, flowCount } from './flow-group.js';
+import { checkModelOptions, type FluidModel } from './fluid-simulation.js';
 import { type TimelyInBits, type TimelyModelParameters, timelyInBits } from './timely-parameters.js';
 import type { TimelyRateLaw } from './timely-rate-laws.js';
 
@@ -53,11 +55,14 @@ export class TimelyModel implements FluidModel {
   #steps = 0;
 
   constructor(options: TimelyModelOptions) {
-    checkFlowGroups(options.groups);
+    checkModelOptions('TimelyModel', options);
+    checkObject('law', options.law, 'a TimelyRateLaw');
+    checkFunction('change of the law', options.law.change);
+    checkFunction('observe of the law', options.law.observe);
     this.groups = options.groups;
     this.stepNs = options.stepNs ?? 1000;
-    this.linkRateBps = options.parameters.linkRateBps;
     this.#parameters = timelyInBits(options.parameters);
+    this.linkRateBps = options.parameters.linkRateBps;
     this.#law = options.law;
     this.#delay = options.delayNs * 1e-9;
     this.#jitter = options.jitter === undefined ? undefined : new FeedbackJitter(options.jitter);

@@ -4,6 +4,7 @@
  */
 
 import { RoceError } from 'rocev2/internal/core';
+import { checkParameters } from '../check-arguments.js';
 
 /** TIMELY's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
 export interface TimelyModelParameters {
@@ -87,11 +88,7 @@ export interface TimelyInBits {
 }
 
 export function timelyInBits(parameters: TimelyModelParameters): TimelyInBits {
-  for (const [name, value] of Object.entries(parameters)) {
-    if (!(value > 0) || !Number.isFinite(value)) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `TIMELY ${name} = ${value} must be a number above 0`);
-    }
-  }
+  checkParameters('TIMELY', parameters, Object.keys(TIMELY_SIGCOMM15));
   if (parameters.highDelayNs <= parameters.lowDelayNs) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'TIMELY highDelayNs must be above lowDelayNs');
   }

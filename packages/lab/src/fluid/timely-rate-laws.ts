@@ -3,6 +3,8 @@
  * proportional-integral control at the host (CoNEXT'16, sections 4 and 5). Bits and bits/s.
  */
 
+import { checkOneOf } from 'rocev2/internal/core';
+import { checkFlows, checkParameters } from '../check-arguments.js';
 import { type PatchedTimelyModelParameters, type TimelyModelParameters, timelyInBits } from './timely-parameters.js';
 
 /** A sender's law. Queues and thresholds in bits, rates in bits/s; the gradient has no unit. */
@@ -41,6 +43,7 @@ export class PatchedTimelyLaw implements TimelyRateLaw {
   readonly #weightSlope: number;
 
   constructor(parameters: PatchedTimelyModelParameters) {
+    checkParameters('patched TIMELY', parameters, ['weightSlope']);
     this.#parameters = timelyInBits(parameters);
     this.#weightSlope = parameters.weightSlope;
   }
@@ -68,6 +71,10 @@ export interface HostPiGains {
   readonly previousPerByteSecond: number;
 }
 
+export function checkHostPiGains(gains: HostPiGains): void {
+  checkParameters('a PI controller', gains, ['referenceBytes', 'newestPerByteSecond', 'previousPerByteSecond']);
+}
+
 /** The published gains for 10 Gb/s and segments of 64 KB; the reference lies half way between Tlow and Thigh. */
 export function publishedHostPi(parameters: TimelyModelParameters): HostPiGains {
   const { capacity, segment, lowQueue, highQueue } = timelyInBits(parameters);
@@ -91,7 +98,10 @@ export class HostPiLaw implements TimelyRateLaw {
   readonly #signals: Float64Array;
 
   constructor(parameters: TimelyModelParameters, gains: HostPiGains, scope: 'per-flow' | 'shared', groups: number) {
-    this.#additiveIncrease = parameters.additiveIncreaseBps;
+    checkHostPiGains(gains);
+    checkOneOf('scope', scope, ['per-flow', 'shared']);
+    checkFlows(groups);
+    this.#additiveIncrease = timelyInBits(parameters).additiveIncrease;
     this.#gains = gains;
     this.#shared = scope === 'shared';
     this.#signals = new Float64Array(this.#shared ? 1 : groups);

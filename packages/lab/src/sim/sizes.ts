@@ -1,4 +1,5 @@
-import { type RandomSource, randomUnit } from 'rocev2/internal/core';
+import { checkKind, type RandomSource, randomUnit } from 'rocev2/internal/core';
+import { checkFunction, checkNumber } from '../check-arguments.js';
 
 /** Points of a distribution function: size in bytes, share of the flows that are not larger. Linear in between. */
 export type SizeTable = ReadonlyArray<readonly [bytes: number, share: number]>;
@@ -79,8 +80,19 @@ export const SIZE_TABLES = {
   'ali-storage': ALI_STORAGE,
 } as const;
 
+function checkTable(table: SizeTable): void {
+  checkKind('table', table, Array.isArray(table) && table.length > 1, 'a list of at least two points');
+  for (const point of table) checkKind('a point', point, Array.isArray(point) && point.length === 2, '[bytes, share]');
+  for (const [bytes, share] of table) {
+    checkNumber('bytes of a point', bytes, 0, Number.MAX_VALUE);
+    checkNumber('share of a point', share, 0, 1);
+  }
+  checkNumber('the last share', table.at(-1)![1], 1, 1);
+}
+
 /** Mean size in bytes. */
 export function meanBytes(table: SizeTable): number {
+  checkTable(table);
   let mean = 0;
   for (let i = 1; i < table.length; i++) {
     mean += (table[i][1] - table[i - 1][1]) * ((table[i][0] + table[i - 1][0]) / 2);
@@ -90,6 +102,8 @@ export function meanBytes(table: SizeTable): number {
 
 /** A size of at least one byte. */
 export function drawBytes(table: SizeTable, random: RandomSource): number {
+  checkTable(table);
+  checkFunction('random.u32', random?.u32);
   const share = randomUnit(random);
   let i = 1;
   while (table[i][1] < share) i++;

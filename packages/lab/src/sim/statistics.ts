@@ -1,13 +1,18 @@
 /** Numbers over many samples. */
 
+import { checkNumber, checkNumbers } from '../check-arguments.js';
+
 /** The p-quantile (0..1) of ascending values by nearest rank; NaN for none. */
 export function quantile(ascending: ArrayLike<number>, p: number): number {
+  checkNumbers('ascending', ascending);
+  checkNumber('p', p, 0, 1);
   if (ascending.length === 0) return Number.NaN;
   return ascending[Math.min(ascending.length - 1, Math.max(0, Math.ceil(p * ascending.length) - 1))];
 }
 
 /** Arithmetic mean; NaN for no values. */
 export function mean(values: ArrayLike<number>): number {
+  checkNumbers('values', values);
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i];
   return sum / values.length;
@@ -15,6 +20,7 @@ export function mean(values: ArrayLike<number>): number {
 
 /** Jain's fairness index: 1 when all are equal, 1/n when one has everything; 1 for no values. */
 export function jainIndex(values: readonly number[]): number {
+  checkNumbers('values', values);
   const sum = values.reduce((a, b) => a + b, 0);
   const squares = values.reduce((a, b) => a + b * b, 0);
   return squares === 0 ? 1 : (sum * sum) / (values.length * squares);

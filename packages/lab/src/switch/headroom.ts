@@ -4,10 +4,16 @@
  * 1000/1024 of the ones here.
  */
 
+import { checkObject } from 'rocev2/internal/core';
+import { checkNumber } from '../check-arguments.js';
+
 const PROPAGATION_METRES_PER_SECOND = 1.98e8;
 const QUANTUM_BYTES = 64;
 const MAC_PHY_BYTES = 819.2;
 const KIB = 1024;
+const RATE_BPS_MAX = 1e13;
+const CABLE_METRES_MAX = 1e6;
+const FRAME_BYTES_MAX = 2 ** 20;
 
 /** Response time IEEE 802.3 annex 31B allows a station, in quanta, for links up to this many bits per second. */
 const RESPONSE_QUANTA: ReadonlyArray<readonly [rateBps: number, quanta: number]> = [
@@ -38,6 +44,13 @@ export interface HeadroomModel {
 
 /** Bytes a lossless ingress queue needs after its XOFF, a multiple of 1 KiB. */
 export function headroomBytes(model: HeadroomModel): number {
+  checkObject('the link', model, 'an object: rateBps, cableMetres, portMtuBytes, losslessMtuBytes, cellBytes');
+  checkNumber('rateBps', model.rateBps, 1, RATE_BPS_MAX);
+  checkNumber('cableMetres', model.cableMetres, 0, CABLE_METRES_MAX);
+  for (const name of ['portMtuBytes', 'losslessMtuBytes', 'cellBytes'] as const) {
+    checkNumber(name, model[name], 1, FRAME_BYTES_MAX);
+  }
+  checkNumber('smallPacketPercent', model.smallPacketPercent, 0, 100);
   const { rateBps, cellBytes, smallPacketPercent } = model;
   const cell = cellBytes > 128 ? cellBytes / 64 : (2 * cellBytes) / (1 + cellBytes);
   const occupancy = (100 - smallPacketPercent + smallPacketPercent * cell) / 100;

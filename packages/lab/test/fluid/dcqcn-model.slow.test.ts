@@ -225,7 +225,7 @@ describe('DCQCN with PI marking', () => {
 
 describe('what the model refuses', () => {
   it('no flows, broken counts, impossible times', () => {
-    expect(() => integrate(0, 4)).toThrow(/flow count 0/);
+    expect(() => integrate(0, 4)).toThrow(/flows is 0/);
     expect(() => integrate(2, 4, { groups: [] })).toThrow(/at least one flow/);
     expect(() => integrate(2, 4, { groups: [{ count: 1, startNs: -1 }] })).toThrow(/before time zero/);
     expect(() => integrate(2, 4, { durationMs: 10, observeMs: 20 })).toThrow(/cannot observe/);

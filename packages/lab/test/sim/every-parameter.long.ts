@@ -1,10 +1,15 @@
-/** Simulation, Switch and Audit, with each parameter replaced by what it cannot be. */
+/** Simulation, models, Switch and Audit, with each parameter replaced by what it cannot be. */
 
 import { expect, it } from 'vitest';
+import { SeededRandom } from '../../../../src/core/random.js';
+import { CaptureStream } from '../../../../src/port/capture/capture-stream.js';
 import { bound, type Call, type Case, wronglyTaken } from '../../../../test/support/wrong-arguments.js';
 import { Audit } from '../../../inspect/src/index.js';
+import * as fluid from '../../src/fluid/index.js';
+import * as sim from '../../src/sim/index.js';
 import { Simulation } from '../../src/sim/simulation.js';
 import * as topologies from '../../src/sim/topology.js';
+import { FaultPlan, headroomBytes } from '../../src/switch/index.js';
 import { Switch } from '../../src/switch/switch.js';
 
 const link = { rateBps: 10e9, delayNs: 1000 };
@@ -27,6 +32,84 @@ const config = {
 
 function made<O extends object>(construct: new (options: never) => O): Call {
   return (options: unknown) => new construct(options as never);
+}
+
+const random = new SeededRandom(1).stream('sizes');
+const scenario = {
+  topology: { kind: 'pair', rate: '10Gb/s', delay: '1us' },
+  flows: [{ from: 'h0', to: 'h1', bytes: 1000 }],
+};
+const headroom = {
+  rateBps: 1e10,
+  cableMetres: 5,
+  portMtuBytes: 1518,
+  losslessMtuBytes: 1518,
+  cellBytes: 144,
+  smallPacketPercent: 100,
+};
+
+function fluidCases(): Case[] {
+  const { DCQCN_SIGCOMM15: dcqcn, TIMELY_SIGCOMM15: timely, PATCHED_TIMELY_CONEXT16: patched } = fluid;
+  const groups = [{ count: 2, startNs: 0, initialRateBps: 1e9 }];
+  const jitter = { maxNs: 1000, periodNs: 1000, random };
+  const model = { groups, delayNs: 4000, stepNs: 1000, jitter };
+  const loop = fluid.exactDcqcnLoop(dcqcn, 2, 4e-6);
+  const gains = fluid.publishedHostPi(patched);
+  const pi = { gains, scope: 'shared' };
+  const study = { groups, delayNs: 4000, jitter: () => jitter };
+  const packets = { additiveIncrease: 1, alphaInterval: 1, capacity: 1, byteCounter: 1, rateTimer: 1 };
+  const law = new fluid.OriginalTimelyLaw(timely);
+  const newModel = () => new fluid.DcqcnModel({ parameters: dcqcn, groups, delayNs: 4000 });
+  return [
+    { name: 'dcqcnConvergence', call: fluid.dcqcnConvergence as Call, args: [dcqcn, 2] },
+    { name: 'dcqcnFixedPoint', call: fluid.dcqcnFixedPoint as Call, args: [dcqcn, 2] },
+    { name: 'approximateMarkProbability', call: fluid.approximateMarkProbability as Call, args: [packets, 2] },
+    { name: 'authorsDcqcnLoop', call: fluid.authorsDcqcnLoop as Call, args: [dcqcn, 2, 4e-6] },
+    { name: 'exactDcqcnLoop', call: fluid.exactDcqcnLoop as Call, args: [dcqcn, 2, 4e-6, fluid.DCQCN_PI] },
+    { name: 'togetherAtStart', call: fluid.togetherAtStart, args: [2] },
+    { name: 'flowCount', call: fluid.flowCount as Call, args: [groups] },
+    { name: 'hasSettled', call: fluid.hasSettled, args: [{ mean: 1, min: 1, max: 1 }] },
+    {
+      name: 'simulate a model',
+      call: (options: never) => fluid.simulate(newModel(), options),
+      args: [{ durationNs: 1e5, observeNs: 1e4, traceSamples: 10 }],
+    },
+    { name: 'simulate what is no model', call: fluid.simulate as Call, args: [newModel(), { durationNs: 1e5 }] },
+    { name: 'patchedTimelyFixedPoint', call: fluid.patchedTimelyFixedPoint as Call, args: [patched, 2] },
+    {
+      name: 'patchedTimelyConvergenceBoundNs',
+      call: fluid.patchedTimelyConvergenceBoundNs as Call,
+      args: [patched, 2],
+    },
+    { name: 'patchedTimelyLoop', call: fluid.patchedTimelyLoop as Call, args: [patched, 2, 4e-6] },
+    { name: 'phaseMargin', call: fluid.phaseMargin as Call, args: [{ ...loop }] },
+    { name: 'criticalDelayNs', call: fluid.criticalDelayNs as Call, args: [() => loop, 1000] },
+    { name: 'publishedHostPi', call: fluid.publishedHostPi as Call, args: [timely] },
+    {
+      name: 'dcqcnStudy',
+      call: fluid.dcqcnStudy as Call,
+      args: [{ parameters: dcqcn, ...study, pi: fluid.DCQCN_PI, marking: 'egress' }],
+    },
+    { name: 'timelyStudy', call: fluid.timelyStudy as Call, args: [{ parameters: timely, ...study }] },
+    {
+      name: 'patchedTimelyStudy',
+      call: fluid.patchedTimelyStudy as Call,
+      args: [{ parameters: patched, ...study, pi }],
+    },
+    {
+      name: 'DcqcnModel',
+      call: made(fluid.DcqcnModel),
+      args: [{ parameters: dcqcn, ...model, pi: fluid.DCQCN_PI, marking: 'egress' }],
+    },
+    { name: 'TimelyModel', call: made(fluid.TimelyModel), args: [{ parameters: timely, law, ...model }] },
+    { name: 'OriginalTimelyLaw', call: made(fluid.OriginalTimelyLaw), args: [timely] },
+    { name: 'PatchedTimelyLaw', call: made(fluid.PatchedTimelyLaw), args: [patched] },
+    {
+      name: 'HostPiLaw',
+      call: (...args: never[]) => new fluid.HostPiLaw(...(args as unknown as [never, never, never, never])),
+      args: [timely, gains, 'shared', 2],
+    },
+  ];
 }
 
 const simulation = new Simulation({ topology });
@@ -53,6 +136,27 @@ const cases: readonly Case[] = [
   { name: 'Simulation.fail', call: bound(simulation, 'fail'), args: ['h0-s0', 10] },
   { name: 'Simulation.repair', call: bound(simulation, 'repair'), args: ['h0-s0', 10] },
   { name: 'Switch', call: made(Switch), args: [{ ports: ['a', 'b'], ...config }] },
+  { name: 'mean', call: sim.mean, args: [[1, 2]] },
+  { name: 'quantile', call: sim.quantile, args: [[1, 2], 0.5] },
+  { name: 'jainIndex', call: sim.jainIndex, args: [[1, 2]] },
+  { name: 'meanBytes', call: sim.meanBytes, args: [sim.WEB_SEARCH] },
+  { name: 'drawBytes', call: sim.drawBytes, args: [sim.WEB_SEARCH, random] },
+  { name: 'parseNs3Topology', call: sim.parseNs3Topology, args: ['2 0 1\n\n0 1 1Gbps 1us 0\n'] },
+  { name: 'parseNs3Flows', call: sim.parseNs3Flows, args: ['1\n0 1 3 100 1000 2\n', 'hpcc', 1000] },
+  { name: 'like', call: sim.like as Call, args: [scenario, 'mlx5'] },
+  { name: 'override', call: sim.override as Call, args: [scenario, ['nic.mtu=1024']] },
+  {
+    name: 'simulate',
+    call: sim.simulate as Call,
+    args: [scenario, { onProgress: () => true, onControl: () => {}, realNowNs: () => 0 }],
+  },
+  { name: 'SeededRandom', call: made(SeededRandom), args: [1] },
+  { name: 'SeededRandom.stream', call: bound(new SeededRandom(1), 'stream'), args: ['a'] },
+  { name: 'FaultPlan.parse', call: FaultPlan.parse as Call, args: ['drop,nth=1', new SeededRandom(1), ['a']] },
+  { name: 'headroomBytes', call: headroomBytes as Call, args: [headroom] },
+  { name: 'CaptureStream.open', call: CaptureStream.open as Call, args: ['/nonexistent'] },
+  { name: 'CaptureStream.of', call: CaptureStream.of as Call, args: [new Blob([])] },
+  ...fluidCases(),
   {
     name: 'Audit',
     call: made(Audit),

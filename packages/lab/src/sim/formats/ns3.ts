@@ -12,7 +12,7 @@
  * `from to priority packets start stop`. Both have six columns; seconds count from where the file says.
  */
 
-import { RoceError } from 'rocev2/internal/core';
+import { checkKind, checkOneOf, checkWhole, RoceError } from 'rocev2/internal/core';
 import type { LinkPlan, Topology } from '../topology.js';
 
 /** One flow of a file. */
@@ -49,6 +49,7 @@ const TIMES: Readonly<Record<string, number>> = {
   min: 60e9,
 };
 const NS_PER_S = 1e9;
+const PACKET_BYTES_MAX = 2 ** 20;
 
 function ratesOf(unit: string, bits: number): Record<string, number> {
   const prefixes = {
@@ -68,6 +69,7 @@ function ratesOf(unit: string, bits: number): Record<string, number> {
 
 /** Throws ERR_ROCE_MALFORMED for a file that is not such a topology. */
 export function parseNs3Topology(text: string): Topology {
+  checkKind('the topology', text, typeof text === 'string', 'text');
   const lines = linesOf(text);
   const header = numbersIn(lines[0] ?? []);
   if (header.length > 3) {
@@ -108,6 +110,9 @@ export function parseNs3Topology(text: string): Topology {
  * (ns3-rdma: 1000). Throws ERR_ROCE_MALFORMED for a file that is not a file of flows.
  */
 export function parseNs3Flows(text: string, format: Ns3FlowFormat, packetBytes = 1000): ListedFlow[] {
+  checkKind('the flows', text, typeof text === 'string', 'text');
+  checkOneOf('format', format, ['hpcc', 'ns3-rdma']);
+  checkWhole('packetBytes', packetBytes, 1, PACKET_BYTES_MAX);
   const lines = linesOf(text);
   const [count] = wholes(lines[0], 1, 'the first line is the number of flows');
   if (numbersIn(lines[0] ?? []).length > 1) throw malformed('its first line has more than the number of flows');

@@ -3,7 +3,7 @@
  * defaults of `RdmaHw` of HPCC's simulator, `mix/config.txt` of ns3-rdma, {@link DCQCN_PRESETS} for mlx5.
  */
 
-import { RoceError } from 'rocev2/internal/core';
+import { checkOneOf, RoceError } from 'rocev2/internal/core';
 import { hostRateBps, type Topology } from '../topology.js';
 import { parseScenario, type ScenarioFile } from './schema.js';
 import { UnloadedTimes } from './slowdown.js';
@@ -38,6 +38,7 @@ const NS3_RDMA_FRAME_BYTES = 1030;
  * ERR_ROCE_CONFLICT if the original lacks a rate control of the file, or if hosts have links of different rates.
  */
 export function like(file: unknown, original: Original): ScenarioFile {
+  checkOneOf('original', original, ORIGINALS);
   const scenario = parseScenario(file);
   const topology = topologyOf(scenario.topology);
   const written = file as ScenarioFile;

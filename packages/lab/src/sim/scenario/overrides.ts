@@ -3,7 +3,7 @@
  * `switch.ecn.pmax=0.1`.
  */
 
-import { RoceError } from 'rocev2/internal/core';
+import { checkKind, checkObject, RoceError } from 'rocev2/internal/core';
 
 /**
  * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a malformed
@@ -11,7 +11,10 @@ import { RoceError } from 'rocev2/internal/core';
  * control.
  */
 export function override(file: unknown, texts: readonly string[]): unknown {
-  const copy = structuredClone(file) as Record<string, unknown>;
+  checkObject('the file', file, 'a scenario');
+  checkKind('the overrides', texts, Array.isArray(texts), "a list of texts such as 'nic.mtu=4096'");
+  for (const text of texts) checkKind('an override', text, typeof text === 'string', "text such as 'nic.mtu=4096'");
+  const copy = copyOf(file) as Record<string, unknown>;
   for (const text of texts) {
     const match = /^([\w.[\]-]+)=(.*)$/.exec(text);
     if (match === null) {
@@ -26,6 +29,15 @@ export function override(file: unknown, texts: readonly string[]): unknown {
     );
   }
   return copy;
+}
+
+function copyOf(file: unknown): unknown {
+  try {
+    return structuredClone(file);
+  } catch (cause) {
+    const hint = 'a scenario has numbers, texts, lists and objects';
+    throw new RoceError('ERR_ROCE_MALFORMED', 'this is not a scenario: a value cannot be copied', hint, { cause });
+  }
 }
 
 /** The overrides of parameters of rate controls, each alone: those of a whole rate control are divided. */

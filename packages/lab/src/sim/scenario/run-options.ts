@@ -1,3 +1,5 @@
+import { checkKind, checkObject, checkOptions, type OptionNames } from 'rocev2/internal/core';
+import { checkFunction } from '../../check-arguments.js';
 import type { SimStation } from '../sim-station.js';
 import type { ControlSample } from './control-samples.js';
 
@@ -30,6 +32,20 @@ export interface RunOptions {
   readonly onControl?: ((sample: ControlSample) => void) | undefined;
   /** Real time in nanoseconds, to report the speed of the run. Default: always 0. */
   readonly realNowNs?: (() => number) | undefined;
+}
+
+const NAMES: OptionNames<RunOptions> = { onProgress: true, observer: true, onControl: true, realNowNs: true };
+
+export function checkRunOptions(options: RunOptions): void {
+  checkOptions('simulate', options, NAMES);
+  const { onProgress, observer, onControl, realNowNs } = options;
+  if (onProgress !== undefined) checkFunction('onProgress', onProgress);
+  if (onControl !== undefined) checkFunction('onControl', onControl);
+  if (realNowNs !== undefined) checkFunction('realNowNs', realNowNs);
+  if (observer === undefined) return;
+  checkObject('observer', observer, 'an object: host, onFrame');
+  checkKind('host of the observer', observer.host, typeof observer.host === 'string', 'text');
+  checkFunction('onFrame of the observer', observer.onFrame);
 }
 
 export interface WatchedRunOptions extends RunOptions {
