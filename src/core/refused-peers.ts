@@ -1,3 +1,7 @@
+interface RefusingListener {
+  readonly events: { on(type: 'REFUSED', take: (refusal: { peer: string; error: Error }) => void): unknown };
+}
+
 /** Peers that a server refused. Any host can cause refusals at any rate: the first is reported, and all are counted. */
 export class RefusedPeers {
   #count = 0;
@@ -12,6 +16,11 @@ export class RefusedPeers {
 
   get count(): number {
     return this.#count;
+  }
+
+  /** Without anyone to tell, the first local failure stays a warning of the process. */
+  hear({ events }: RefusingListener): void {
+    if (this.#onNotice !== undefined) events.on('REFUSED', ({ peer, error }) => this.add(peer, error.message));
   }
 
   add(peer: string, why: string): void {

@@ -22,7 +22,7 @@ describe.each(EXTENT_TRANSPORTS)('a peer that is reached by %s', (transport) => 
     await using peers = Peers.of(device, transport);
     let port = 0;
     for (let life = 1; life <= 2; life++) {
-      const door = await DualListener.open(device, { host: '127.0.0.1', port });
+      const door = await DualListener.open(device, { host: '127.0.0.1', port }, { onNotice: undefined });
       port = door.port;
       door.serve(
         MANAGER_SERVICE,

@@ -214,12 +214,8 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
     if (last !== undefined) await restore(store, last, { clock, wallMs });
     const everyMs = snapshot?.everyMs ?? SNAPSHOT_EVERY_MS;
     const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs });
-    const refusedPeers = new RefusedPeers('a reader', onNotice);
     const listener = await listen(device, listenOptions);
-    // Without a listener of this event, the first local failure is a warning of the process.
-    if (onNotice !== undefined) {
-      listener.events.on('REFUSED', ({ peer, error }) => refusedPeers.add(peer, error.message));
-    }
+    new RefusedPeers('a reader', onNotice).hear(listener);
     return new KvServer(store, values, { listener, device, snapshots, file });
   } catch (error) {
     await file?.close();

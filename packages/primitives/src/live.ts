@@ -1,5 +1,5 @@
 import { type ConnectOptions, connect, type Listener, type ListenOptions, listen, serveEach } from 'rocev2/internal/cm';
-import { checkKind, checkOptions, checkWhole, type OptionNames } from 'rocev2/internal/core';
+import { checkKind, checkOptions, checkWhole, type OptionNames, RefusedPeers } from 'rocev2/internal/core';
 import { wallMs } from 'rocev2/internal/driver';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import type { CellsInit } from './cells.js';
@@ -43,6 +43,8 @@ export interface ServePrimitivesOptions {
    * put back.
    */
   readonly firstNumber?: number | undefined;
+  /** Takes the first refused connection, as one line. */
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 /** Options of {@link openPrimitives}. */
@@ -59,6 +61,7 @@ const SERVE_OPTIONS: OptionNames<ServePrimitivesOptions> = {
   clientsMax: true,
   isRestart: true,
   firstNumber: true,
+  onNotice: true,
 };
 const OPEN_OPTIONS: OptionNames<OpenPrimitivesOptions> = {
   device: true,
@@ -97,11 +100,12 @@ export class PrimitivesServer extends PrimitivesOwner {
  */
 export async function servePrimitives(options: ServePrimitivesOptions): Promise<PrimitivesServer> {
   checkOptions('servePrimitives', options, SERVE_OPTIONS);
-  const { device, port, host, words = WORDS, clientsMax = CLIENTS, isRestart = false } = options;
+  const { device, port, host, words = WORDS, clientsMax = CLIENTS, isRestart = false, onNotice } = options;
   checkKind('device', device, typeof device?.createPd === 'function', 'a device of openDevice()');
   checkWhole('words', words, 1, WORDS_MAX);
   checkWhole('clientsMax', clientsMax, 1, CLIENTS_MAX);
   checkKind('isRestart', isRestart, typeof isRestart === 'boolean', 'true or false');
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
   const firstNumber = checkWhole('firstNumber', options.firstNumber ?? wallMs() * 1000, 0, FIRST_NUMBER_MAX);
   const listenOptions: ListenOptions = {
     ...CONNECTION,
@@ -112,7 +116,9 @@ export async function servePrimitives(options: ServePrimitivesOptions): Promise<
   };
   const region = device.allocate(words * WORD_BYTES);
   const init = { region, firstNumber: BigInt(firstNumber), areLocksHeld: isRestart };
-  return new PrimitivesServer(await listen(device, listenOptions), device, init);
+  const listener = await listen(device, listenOptions);
+  new RefusedPeers('a client', onNotice).hear(listener);
+  return new PrimitivesServer(listener, device, init);
 }
 
 /** Opens the primitives of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer has none. */

@@ -102,7 +102,8 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   const place = await metadataPlace(options);
   const nic = await nicOptions(options);
   await using device = await openDevice({ address: bind.text, ...nic });
-  const own = { port, extentBytes, transport, trustMetadata, recover, ...codingOf(options) };
+  const onNotice = (notice: string) => output.note(notice);
+  const own = { port, extentBytes, transport, trustMetadata, recover, onNotice, ...codingOf(options) };
   await using manager = await serveManager({ device, ...place, ...own });
   await using _telemetry = await serveClusterDocument(manager, estats);
   if (manager.isLeading) {
@@ -150,7 +151,14 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
     ...(domain !== undefined && { domain }),
     ...(journal !== undefined && { journal, journalBytes }),
   };
-  const joining = serveNode({ device, ...place, manager, port, transport });
+  const joining = serveNode({
+    device,
+    ...place,
+    manager,
+    port,
+    transport,
+    onNotice: (notice) => output.note(notice),
+  });
   const waiting = setTimeout(() => output.note(`${NO_ANSWER} ${manager}`), TIMEOUT_MS);
   const node = await orInterrupted(joining, output.io.interrupted).finally(() => clearTimeout(waiting));
   if (node === undefined) return;

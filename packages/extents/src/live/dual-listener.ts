@@ -5,7 +5,7 @@
 
 import { type RpcServer, type Service, serveRpc } from '@rocev2/rpc';
 import { type Listener, listen } from 'rocev2/internal/cm';
-import type { ConnectionLimits } from 'rocev2/internal/core';
+import { type ConnectionLimits, RefusedPeers } from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { CONNECTION, tcpPortOf } from './peer-connector.js';
 import { REQUEST_LIMITS } from './services.js';
@@ -19,6 +19,12 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+export interface DualListenerOptions {
+  readonly onNotice: ((notice: string) => void) | undefined;
+  /** Of connections over TCP. */
+  readonly limits?: ConnectionLimits;
+}
+
 export class DualListener implements AsyncDisposable {
   readonly #listener: Listener;
   readonly #streams: StreamListener;
@@ -29,12 +35,16 @@ export class DualListener implements AsyncDisposable {
     this.#streams = streams;
   }
 
-  static async open(device: RdmaDevice, place: ListenAddress, limits?: ConnectionLimits): Promise<DualListener> {
+  static async open(device: RdmaDevice, place: ListenAddress, options: DualListenerOptions): Promise<DualListener> {
+    const { onNotice, limits } = options;
+    const refused = new RefusedPeers('a peer', onNotice);
     for (let attempt = 1; ; attempt++) {
       const listener = await listen(device, { ...CONNECTION, ...place });
       try {
         const tcp = { host: place.host, port: tcpPortOf(listener.port) };
-        return new DualListener(listener, await StreamListener.open(device, tcp, limits));
+        const streams = await StreamListener.open(device, tcp, refused, limits);
+        refused.hear(listener);
+        return new DualListener(listener, streams);
       } catch (error) {
         await listener.close();
         if (place.port !== 0 || attempt === ATTEMPTS) throw error;

@@ -65,6 +65,8 @@ export interface ServeManagerOptions {
   readonly recover?: boolean | undefined;
   /** How it reaches nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways. */
   readonly transport?: ExtentTransport | undefined;
+  /** Takes the first refused connection, as one line. */
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const OPTIONS: OptionNames<ServeManagerOptions> = {
@@ -80,6 +82,7 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   trustMetadata: true,
   recover: true,
   transport: true,
+  onNotice: true,
 };
 
 /** A running manager; made by {@link serveManager}. */
@@ -164,13 +167,15 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
   );
   checkKind('recover', recover, recover === undefined || typeof recover === 'boolean', 'a boolean');
   checkTransport(transport);
+  const { onNotice } = options;
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
   const { clock } = device;
   const timing = { ...MANAGER_TIMING, codeAfterMs };
   const closing = new Closing();
   return closing.unlessFailed(async () => {
     const files = folder === undefined ? undefined : closing.use(await FolderFiles.open(folder));
     // Before the store: where the port is taken, no cluster begins in an empty folder.
-    const listener = closing.use(await DualListener.open(device, { host, port }));
+    const listener = closing.use(await DualListener.open(device, { host, port }, { onNotice }));
     const store =
       files === undefined
         ? new EtcdMetadata(clock, { endpoints: etcd!, access })

@@ -68,6 +68,8 @@ export interface ServeNodeOptions {
    * ways, TCP at the port after that of the exchange.
    */
   readonly transport?: ExtentTransport | undefined;
+  /** Takes the first refused connection, as one line. */
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 const OPTIONS: OptionNames<ServeNodeOptions> = {
@@ -82,6 +84,7 @@ const OPTIONS: OptionNames<ServeNodeOptions> = {
   keepDeletedMs: true,
   trustFolder: true,
   transport: true,
+  onNotice: true,
 };
 
 /** A running node; made by {@link serveNode}. */
@@ -165,6 +168,8 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkKind('manager', managerAddress, typeof managerAddress === 'string', 'HOST:PORT');
   checkTransport(transport);
+  const { onNotice } = options;
+  checkKind('onNotice', onNotice, onNotice === undefined || typeof onNotice === 'function', 'a function');
   if (journal !== undefined) checkKind('journal', journal, typeof journal === 'string' && journal !== '', 'a path');
   checkWhole('journalBytes', journalBytes, JOURNAL_BYTES_MIN, JOURNAL_BYTES_MAX);
   checkWhole('keepDeletedMs', keepDeletedMs, 0, KEEP_DELETED_MS_MAX);
@@ -195,7 +200,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     const storeParts = { files, folder: place, ...asked, trustsFolder: trustFolder };
     const store = await files.named(openStore({ ...storeParts, journal: journalDevice }));
     closing.defer(() => store.close());
-    const listener = closing.use(await DualListener.open(device, { host, port }));
+    const listener = closing.use(await DualListener.open(device, { host, port }, { onNotice }));
     const address = formatHostPort(host, listener.port);
     const { domain = `node ${store.identity.node}` } = options;
     const combiner = openCoder();

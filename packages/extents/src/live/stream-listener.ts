@@ -7,8 +7,14 @@
 import type { Socket } from 'node:net';
 import { type RpcServer, rpcOverStream, type Service, serveRpc } from '@rocev2/rpc';
 import { HEADER_BYTES } from '@rocev2/rpc/internal';
-import { channelSecurity, peerAddress, secureAsServer, TcpListener } from 'rocev2/internal/cm';
-import { ConnectionLimiter, type ConnectionLimits, type Origin, PENDING_LIMITS } from 'rocev2/internal/core';
+import { channelSecurity, peerAddress, secureAsServer, TcpListener, UntrustedPeerError } from 'rocev2/internal/cm';
+import {
+  ConnectionLimiter,
+  type ConnectionLimits,
+  type Origin,
+  PENDING_LIMITS,
+  type RefusedPeers,
+} from 'rocev2/internal/core';
 import type { RdmaDevice } from 'rocev2/internal/verbs';
 import { REQUEST_LIMITS } from './services.js';
 
@@ -27,11 +33,13 @@ interface StreamPeer {
 export class StreamListener {
   readonly #device: RdmaDevice;
   readonly #limiter: ConnectionLimiter<StreamPeer>;
+  readonly #refused: RefusedPeers;
   #tcp!: TcpListener;
   #served: { readonly service: Service; readonly handlers: RequestHandlers } | undefined;
 
-  private constructor(device: RdmaDevice, limits: ConnectionLimits) {
+  private constructor(device: RdmaDevice, refused: RefusedPeers, limits: ConnectionLimits) {
     this.#device = device;
+    this.#refused = refused;
     this.#limiter = new ConnectionLimiter<StreamPeer>({
       quotas: [
         { states: ['pending'], ...PENDING_LIMITS },
@@ -45,9 +53,10 @@ export class StreamListener {
   static async open(
     device: RdmaDevice,
     place: { readonly host: string; readonly port: number },
+    refused: RefusedPeers,
     limits: ConnectionLimits = LIMITS,
   ): Promise<StreamListener> {
-    const listener = new StreamListener(device, limits);
+    const listener = new StreamListener(device, refused, limits);
     listener.#tcp = await TcpListener.open(place, {
       onSocket: (socket) => void listener.#hear(socket),
       makeRoom: () => listener.#limiter.evictOldest('pending'),
@@ -76,7 +85,11 @@ export class StreamListener {
       if (security !== undefined) stream = (await secureAsServer(socket, security)).socket;
       await firstFrame(stream);
     };
-    const isHere = await this.#limiter.handshake(peer, address, receiveFirst, () => socket.destroy());
+    const isHere = await this.#limiter.handshake(peer, address, receiveFirst, (error) => {
+      socket.destroy();
+      // Others left, or were silent: that is no refusal.
+      if (error instanceof UntrustedPeerError) this.#refused.add(String(address), error.message);
+    });
     if (isHere) this.#admit(peer, stream, address);
   }
 
@@ -85,6 +98,7 @@ export class StreamListener {
     if (socket.destroyed) return;
     if (!this.#limiter.makeRoom('admitted', address, isIdle)) {
       socket.destroy();
+      this.#refused.add(String(address), 'no more connections are possible');
       return;
     }
     const { service, handlers } = this.#served!;
