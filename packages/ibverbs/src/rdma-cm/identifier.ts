@@ -16,8 +16,9 @@ import {
 import { randomInt } from 'rocev2/internal/core';
 import { isLoopback } from 'rocev2/internal/dgram-ext';
 import { IpAddress } from 'rocev2/internal/packet';
-import { Access, type RdmaDevice } from 'rocev2/internal/verbs';
+import type { RdmaDevice } from 'rocev2/internal/verbs';
 import * as cm from './layout.js';
+import { connectionAttributes, initAttributes, QPS_INIT } from './qp-attributes.js';
 
 /** What a command returns: the bytes of its result, or an errno. */
 export type CmResult = Buffer | number;
@@ -40,14 +41,6 @@ type ReplyFields = Extract<CmEvent, { type: 'CONNECT_RESPONSE' }>['fields'];
 const { errno } = constants;
 const DONE = Buffer.alloc(0);
 const PSN_MASK = 0xff_ffff;
-const QPS_INIT = 1;
-const QPS_RTR = 2;
-const QPS_RTS = 3;
-const MASK_INIT = 0x31;
-const MASK_ACCESS = 1 << 3;
-const MASK_QKEY = 1 << 6;
-const MASK_RTR = 0x12_9181;
-const MASK_RTS = 0x1_2e01;
 /** 0.64 ms. Linux asks for 655 ms. */
 const MIN_RNR_TIMER = 12;
 const RD_ATOMIC_MAX = 16;
@@ -349,23 +342,10 @@ export class Identifier {
   }
 
   initQpAttr(state: number): CmResult {
-    const isConnected = this.#endpoint !== undefined;
-    if (state === QPS_INIT) {
-      if (this.#isDatagram) return cm.buildQpAttr({ mask: MASK_INIT | MASK_QKEY, state, qkey: UDP_QKEY });
-      const accessFlags = isConnected ? Access.REMOTE_ALL : 0;
-      return cm.buildQpAttr({ mask: MASK_INIT | MASK_ACCESS, state, accessFlags });
-    }
+    if (state === QPS_INIT) return initAttributes(this.#isDatagram, this.#endpoint !== undefined);
     const parameters = this.#parameters();
     if (parameters === undefined) return errno.EINVAL;
-    const { toRtr, toRts } = parameters;
-    if (state === QPS_RTS) {
-      const numbers = numbersOf(toRts);
-      return cm.buildQpAttr({ mask: MASK_RTS, ...numbers, timeout: this.#timeout ?? numbers.timeout, state });
-    }
-    if (state !== QPS_RTR) return errno.EINVAL;
-    const remote = this.#endpoint!.remote;
-    const path = { remote, dscp: toRtr.av!.dscp ?? 0, pathMtuCode: pathMtuCode(toRtr.pathMtu!) };
-    return cm.buildQpAttr({ mask: MASK_RTR, ...numbersOf(toRtr), ...path, state });
+    return connectionAttributes(state, parameters, this.#endpoint!.remote, this.#timeout) ?? errno.EINVAL;
   }
 
   #parameters(): ReturnType<typeof activeParameters> | undefined {
@@ -442,11 +422,4 @@ export class Identifier {
     if (this.#endpoint !== undefined) this.#protocol.abandon(this.#endpoint, this.#nowNs);
     this.#host.driver.setTimer();
   }
-}
-
-type QpNumbers = ReturnType<typeof activeParameters>['toRtr'];
-
-function numbersOf({ destQpn, rqPsn, sqPsn, maxRdAtomic, maxDestRdAtomic, ...rest }: QpNumbers) {
-  const { minRnrTimer, timeout, retryCnt, rnrRetry } = rest;
-  return { destQpn, rqPsn, sqPsn, maxRdAtomic, maxDestRdAtomic, minRnrTimer, timeout, retryCnt, rnrRetry };
 }
