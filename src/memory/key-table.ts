@@ -344,7 +344,7 @@ function place(
   const { bytes, views } = region;
   if (region.foreign !== undefined) {
     if (!region.valid) return MEMORY_NOT_VALID; // A window does not know that an access to its region has failed.
-    out.setForeign(owner, region, offset);
+    out.setForeign(owner, region, offset, lengthBytes);
     return MEMORY_OK;
   }
   if (offset + lengthBytes > bytes.length) return MEMORY_NOT_VALID;

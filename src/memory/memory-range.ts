@@ -19,6 +19,7 @@ export class MemoryRange {
   #arrayBytes = 0;
   /** The region, if its bytes are outside this process; `offset` is their address there. */
   #foreign: NicMemoryRegion | undefined;
+  #foreignBytes = 0;
 
   /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
   set(owner: NicMemoryRegion | NicMemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
@@ -33,7 +34,12 @@ export class MemoryRange {
   }
 
   /** The same for a region whose bytes are outside this process. */
-  setForeign(owner: NicMemoryRegion | NicMemoryWindow, region: NicMemoryRegion, offset: number): void {
+  setForeign(
+    owner: NicMemoryRegion | NicMemoryWindow,
+    region: NicMemoryRegion,
+    offset: number,
+    lengthBytes: number,
+  ): void {
     this.#views = undefined;
     this.#owner = owner;
     this.#generation = owner.generation;
@@ -41,6 +47,7 @@ export class MemoryRange {
     this.offset = region.foreignAddress + offset;
     this.#arrayBytes = 0;
     this.#foreign = region;
+    this.#foreignBytes = lengthBytes;
   }
 
   setPlain(bytes: Uint8Array, offset: number): void {
@@ -62,6 +69,7 @@ export class MemoryRange {
     this.offset = other.offset;
     this.#arrayBytes = other.#arrayBytes;
     this.#foreign = other.#foreign;
+    this.#foreignBytes = other.#foreignBytes;
   }
 
   /** Registered memory that no other thread can change. */
@@ -87,7 +95,8 @@ export class MemoryRange {
     const start = this.offset + skip;
     const foreign = this.#foreign;
     if (foreign !== undefined) {
-      if (foreign.valid && foreign.foreign!.read(start, length, to, toOffset)) return;
+      const follows = this.#foreignBytes - skip - length;
+      if (foreign.valid && foreign.foreign!.read(start, length, to, toOffset, follows)) return;
       foreign.valid = false;
       to.fill(0, toOffset, toOffset + length);
       return;
@@ -101,12 +110,18 @@ export class MemoryRange {
     else to.set(views.view(start, length), toOffset);
   }
 
-  /** Where bytes outside this process cannot be written, {@link stillValid} is false from then on. */
-  place(skip: number, from: Uint8Array, fromOffset: number, length: number): void {
+  /**
+   * Where bytes outside this process cannot be written, {@link stillValid} is false from then on. `endBytes`: where in
+   * the range the message ends.
+   */
+  place(skip: number, from: Uint8Array, fromOffset: number, length: number, endBytes = this.#foreignBytes): void {
     const start = this.offset + skip;
     const foreign = this.#foreign;
     if (foreign !== undefined) {
-      if (!foreign.valid || !foreign.foreign!.write(start, from, fromOffset, length)) foreign.valid = false;
+      const follows = endBytes - skip - length;
+      if (!foreign.valid || !foreign.foreign!.write(start, from, fromOffset, length, follows, foreign)) {
+        foreign.valid = false;
+      }
       return;
     }
     const views = this.#views;

@@ -100,7 +100,7 @@ export class SgeCursor {
         continue;
       }
       const part = Math.min(size - skip, left);
-      this.#ranges[i].place(skip, from, source, part);
+      this.#ranges[i].place(skip, from, source, part, skip + part); // The message may be shorter than its buffers.
       skip = 0;
       left -= part;
       source += part;

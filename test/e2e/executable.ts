@@ -19,8 +19,8 @@ export class Program {
   stderr = '';
   readonly #closed: Promise<unknown>;
 
-  constructor(script: string, args: readonly string[]) {
-    this.process = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(script: string, args: readonly string[], interpreter = process.execPath) {
+    this.process = spawn(interpreter, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     this.process.stdout!.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text;
     });

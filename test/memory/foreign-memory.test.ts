@@ -5,6 +5,7 @@ import { SeededRandom } from '../../src/core/random.js';
 import type { ForeignMemory } from '../../src/memory/foreign-memory.js';
 import { KeyTable, MEMORY_NOT_VALID, MEMORY_OK, MEMORY_OUT_OF_RANGE } from '../../src/memory/key-table.js';
 import { MemoryRange } from '../../src/memory/memory-range.js';
+import { SgeCursor } from '../../src/memory/sge-cursor.js';
 import { Access } from '../../src/verbs/access.js';
 
 const PD = 1;
@@ -16,15 +17,19 @@ const LOW = 0x3456_7000;
 class FakeMemory implements ForeignMemory {
   readonly bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
   there = 256;
+  /** Of each access: how many bytes of the message it was told to follow. */
+  readonly follows: number[] = [];
 
-  read(address: number, length: number, to: Uint8Array, toOffset: number): boolean {
+  read(address: number, length: number, to: Uint8Array, toOffset: number, follows: number): boolean {
+    this.follows.push(follows);
     const start = address - ADDRESS;
     if (start + length > this.there) return false;
     to.set(this.bytes.subarray(start, start + length), toOffset);
     return true;
   }
 
-  write(address: number, from: Uint8Array, fromOffset: number, length: number): boolean {
+  write(address: number, from: Uint8Array, fromOffset: number, length: number, follows: number): boolean {
+    this.follows.push(follows);
     const start = address - ADDRESS;
     if (start + length > this.there) return false;
     this.bytes.set(from.subarray(fromOffset, fromOffset + length), start);
@@ -80,4 +85,24 @@ it('a failed write makes it invalid, also when the memory comes back', () => {
   range.place(0, new Uint8Array(64), 0, 64);
   expect(range.stillValid).toBe(false);
   expect(memory.bytes[5]).toBe(5);
+});
+
+it('accesses name the bytes of the message that follow', () => {
+  const { memory, range, resolve } = registered();
+  expect(resolve(0, 100)).toBe(MEMORY_OK);
+  range.copyTo(0, 60, new Uint8Array(60), 0);
+  range.copyTo(60, 40, new Uint8Array(40), 0);
+  range.place(0, new Uint8Array(60), 0, 60);
+  expect(memory.follows.splice(0)).toEqual([40, 0, 40]);
+});
+
+it('a received message may end before its buffers', () => {
+  const { keys, memory, region } = registered();
+  const words = (value: number) => Uint32Array.of(value);
+  const list = { high: words(HIGH), low: words(LOW), lengths: words(100), lkeys: words(region.key) };
+  const cursor = new SgeCursor();
+  expect(cursor.load({ count: 1, totalBytes: 100, ...list }, keys, PD, 0)).toBe(true);
+  cursor.scatter(0, 60, new Uint8Array(60), 0);
+  cursor.gather(0, 60, new Uint8Array(60), 0);
+  expect(memory.follows).toEqual([0, 40]);
 });

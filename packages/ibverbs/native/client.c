@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,26 @@ int connect_nic(struct device *device, uint64_t kind, uint64_t token, struct mes
 // The NIC process has ended: nothing can be posted, and polls of empty queues fail.
 void nic_is_gone(struct context *context) { context->is_gone = 1; }
 
+// Gives the NIC process the memory of this one, for where process_vm_readv(2) is refused. It may stay without.
+void send_memory(struct context *context) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int length = snprintf(address.sun_path, sizeof address.sun_path, "%s.mem", context->device->socket);
+  int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC), fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof memory)];
+  } control = {.header = {CMSG_LEN(sizeof memory), SOL_SOCKET, SCM_RIGHTS}};
+  memcpy(CMSG_DATA(&control.header), &memory, sizeof memory);
+  struct iovec vector = {&context->token, sizeof context->token};
+  struct msghdr message = {&address, sizeof address, &vector, 1, &control, sizeof control, 0};
+  if (memory >= 0 && fd >= 0 && length < (int)sizeof address.sun_path) {
+    while (sendmsg(fd, &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
+  }
+  if (memory >= 0) close(memory);
+  if (fd >= 0) close(fd);
+}
+
 // Lets the NIC process access the memory of this one where Yama restricts that.
 void admit_nic(uint64_t pid) { prctl(PR_SET_PTRACER, pid, 0, 0, 0); }
 
@@ -163,6 +184,36 @@ void doorbell(struct context *context, uint32_t qpn) {
   int sleeps = ring->header[WORD_STATE] == ASLEEP;
   pthread_mutex_unlock(&context->doorbell_lock);
   if (sleeps && send(context->wake_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EPIPE) nic_is_gone(context);
+}
+
+// With few cores the NIC needs those on which programs wait. Where other programs have taken the core for so long that
+// sleeping had been better, threads sleep at once, for a while.
+enum { SPIN_NS = 50000, FEW_CORES = 4, STALL_NS = 2000000, PAUSE_MIN_NS = 10000000, PAUSE_MAX_NS = 1000000000 };
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Whether a thread that finds nothing may look again before it sleeps: to be woken takes longer than most answers.
+// `since`: when it found nothing first; 0 at the beginning of a wait.
+int may_spin(_Atomic uint64_t *since) {
+  static long cores;
+  if (cores == 0) cores = sysconf(_SC_NPROCESSORS_ONLN);
+  static _Atomic uint64_t paused_until, pause = PAUSE_MIN_NS;
+  uint64_t now = now_ns(), first = atomic_load_explicit(since, memory_order_relaxed);
+  if (first == 0) atomic_store_explicit(since, now, memory_order_relaxed);
+  else if (now - first >= SPIN_NS) return 0;
+  if (now < paused_until) return 0;
+  if (cores > FEW_CORES) return 1;
+  sched_yield();
+  uint64_t returned = now_ns();
+  if (returned - now < STALL_NS) return 1;
+  if (now - paused_until > PAUSE_MAX_NS) pause = PAUSE_MIN_NS;
+  paused_until = returned + pause;
+  if (pause < PAUSE_MAX_NS) pause = 2 * pause;
+  return 1;
 }
 
 // Sleeps until a completion is signalled, if none was after `seen`, or for a short time: the program may poll other things.

@@ -7,14 +7,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SL_IPV4_UDP = 10 };
 enum { WC_FLAG_GRH = 1, WC_FLAG_WITH_IMM = 2, WC_FLAG_WITH_INV = 8 };
 enum { ARM_SOLICITED = 1, ARM_NEXT = 2 };
-// With few cores the NIC needs the one on which a program polls. Every queue that the program polls is armed in the
-// second half of these polls, so that a completion of any of them wakes it.
-enum { FEW_CORES = 4, POLLS_BEFORE_SLEEP = 8, POLLS_BEFORE_SLEEP_WITH_CORES = 4096 };
+// Polls that arm queues before a program sleeps: so each of several queues is armed, and wakes it.
+enum { ARMED_POLLS = 4 };
 
 struct send_element {
   uint8_t opcode, flags;
@@ -317,16 +315,12 @@ static void arm(struct cq *cq, uint32_t wanted) {
 }
 
 static void on_completion(struct context *context) {
+  atomic_store_explicit(&context->empty_since, 0, memory_order_relaxed);
   atomic_store_explicit(&context->empty_polls, 0, memory_order_relaxed);
 }
 
 static void after_empty_poll(struct cq *cq, struct context *context) {
-  static long cores;
-  if (cores == 0) cores = sysconf(_SC_NPROCESSORS_ONLN);
-  unsigned limit = cores <= FEW_CORES ? POLLS_BEFORE_SLEEP : POLLS_BEFORE_SLEEP_WITH_CORES;
-  unsigned polls = atomic_load_explicit(&context->empty_polls, memory_order_relaxed) + 1;
-  atomic_store_explicit(&context->empty_polls, polls, memory_order_relaxed);
-  if (polls <= limit / 2) return;
+  if (may_spin(&context->empty_since)) return;
   // A queue that is armed for solicited completions must not raise an event for others.
   if (cq->ring.header[WORD_ARMED] == ARM_SOLICITED) {
     sched_yield();
@@ -337,7 +331,7 @@ static void after_empty_poll(struct cq *cq, struct context *context) {
   if (context->seen_signals != signals) {
     context->seen_signals = signals;
     on_completion(context);
-  } else if (polls > limit && is_empty(cq)) wait_for_signal(context, signals);
+  } else if (++context->empty_polls > ARMED_POLLS && is_empty(cq)) wait_for_signal(context, signals);
 }
 
 int data_poll(struct ibv_cq *base, int max, struct ibv_wc *wc) {

@@ -231,8 +231,10 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device) {
     else if ((base->async_fd = connect_nic(context->device, KIND_EVENTS, context->token, NULL)) < 0) error = errno;
   }
   if (error == 0) {
-    uint64_t args[2] = {(uint64_t)context->doorbells.fd, context->doorbells.bytes};
-    error = command(context, OP_HELLO, args, 2);
+    send_memory(context);
+    uint64_t args[3] = {(uint64_t)context->doorbells.fd, context->doorbells.bytes, (uint64_t)(uintptr_t)&context->token};
+    error = command(context, OP_HELLO, args, 3);
+    if (error == EOPNOTSUPP) fprintf(stderr, "rocev2: the NIC process cannot access the memory of this one\n");
     ring_forget_name(&context->doorbells);
   }
   if (error == 0) return base;

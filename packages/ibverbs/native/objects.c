@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static void *refuse(int error) {
@@ -260,11 +261,22 @@ EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe) {
   return EOPNOTSUPP;
 }
 
+// As read(2), but looks for a while before it sleeps.
+static ssize_t receive_soon(int fd, void *bytes, size_t length) {
+  _Atomic uint64_t since = 0;
+  int blocks = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+  for (;;) {
+    ssize_t n = recv(fd, bytes, length, MSG_DONTWAIT);
+    if (!blocks || n >= 0 || errno != EAGAIN) return n;
+    if (!may_spin(&since)) return read(fd, bytes, length);
+  }
+}
+
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context) {
   struct context *context = context_of(channel->context);
   for (;;) {
     uint64_t cookie;
-    ssize_t n = read(channel->fd, &cookie, sizeof cookie);
+    ssize_t n = receive_soon(channel->fd, &cookie, sizeof cookie);
     if (n != sizeof cookie) {
       if (n >= 0) {
         nic_is_gone(context);

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define PROTOCOL_VERSION 3
+#define PROTOCOL_VERSION 4
 #define GID_TABLE_LENGTH 16
 #define QUEUE_DEPTH_MAX 16384
 #define CQ_DEPTH_MAX (1 << 20)
@@ -73,7 +73,9 @@ struct context {
   struct srq *srqs;
   struct qp_entry *qps;
   atomic_int is_gone, fatal_reported;
-  // Of all threads: polls that found nothing since one that did, and the signals that were known then.
+  // Of all threads: the first poll that found nothing since one that did, such polls that armed their queues, and the
+  // signals that were known then.
+  _Atomic uint64_t empty_since;
   atomic_uint empty_polls, seen_signals, timeouts;
 };
 
@@ -153,7 +155,9 @@ void ring_free(struct ring *ring);
 void doorbell(struct context *context, uint32_t qpn);
 void nic_is_gone(struct context *context);
 void admit_nic(uint64_t pid);
+void send_memory(struct context *context);
 int destroy_command(struct context *context, uint32_t op, uint32_t handle);
+int may_spin(_Atomic uint64_t *since);
 void wait_for_signal(struct context *context, uint32_t seen);
 uint32_t power_of_two(uint32_t number);
 void mutex_init(pthread_mutex_t *mutex);

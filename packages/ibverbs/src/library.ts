@@ -26,9 +26,12 @@ const FLAGS = ['-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', `-W
 const CACHE_HINT = 'give XDG_CACHE_HOME a folder that you can write, on a file system with space';
 const RETURNS_POINTER = /create|alloc|open|reg_|import|_str$|path|get_device/;
 
-/** The library for this machine, from the cache or compiled now. Rejects with what to install if it cannot be made. */
-export async function shimLibrary(env: NodeJS.ProcessEnv): Promise<string> {
-  const symbols = definedSymbols(readFileSync(installedLibrary()));
+/**
+ * The library that replaces `installed`, from the cache or compiled now. Rejects with what to install if it cannot be
+ * made.
+ */
+export async function shimLibrary(env: NodeJS.ProcessEnv, installed = installedLibrary()): Promise<string> {
+  const symbols = definedSymbols(readFileSync(installed));
   const names = readdirSync(SOURCES).filter((name) => /\.[ch]$/.test(name));
   const sources = names.map((name) => readFileSync(path.join(SOURCES, name), 'utf8'));
   const stubs = stubsFor(symbols, implemented(sources.join('\n')));

@@ -6,7 +6,7 @@
 import { constants } from 'node:os';
 import { RoceError, type RoceErrorCode } from 'rocev2/internal/core';
 
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 export const MESSAGE_BYTES = 256;
 const ARGS_OFFSET = 8;
 

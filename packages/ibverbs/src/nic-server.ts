@@ -9,6 +9,7 @@ import { libC } from 'rocev2/internal/dgram-ext';
 import { InlineEngine, SHARED_MEMORY_PORTS } from 'rocev2/internal/driver';
 import { EVENT_COMM_EST } from 'rocev2/internal/memory';
 import { type DeviceOptions, openDevice, type RdmaDevice } from 'rocev2/internal/verbs';
+import { DescriptorSocket } from './descriptor-socket.js';
 import {
   errnoOf,
   KIND_CHANNEL,
@@ -24,7 +25,8 @@ import {
   PID_ARGUMENT,
   PROTOCOL_VERSION,
 } from './messages.js';
-import { Program, type SharedNic } from './program.js';
+import { Program } from './program.js';
+import type { SharedNic } from './program-objects.js';
 import { RdmaCmService } from './rdma-cm/service.js';
 import { interfaceIndex, interfaceOf, removeSysfs, writeSysfs } from './sysfs.js';
 
@@ -49,15 +51,19 @@ export class NicServer {
   /** Opens the device and listens at `path`, in a folder that only this user can enter. */
   static async open(path: string, options: DeviceOptions): Promise<NicServer> {
     const device = await openDevice({ ...options, engine: 'inline' });
+    let descriptors: DescriptorSocket | undefined;
     try {
       if (!(device.link instanceof InlineEngine)) {
         throw new RoceError('ERR_ROCE_UNSUPPORTED', 'programs need a NIC on the event loop', 'leave engine out');
       }
-      const nic = { device, engine: device.link, ports: await SHARED_MEMORY_PORTS.load() };
+      const ports = await SHARED_MEMORY_PORTS.load();
+      descriptors = new DescriptorSocket(`${path}.mem`);
+      const nic = { device, engine: device.link, ports, descriptors };
       const server = new NicServer(nic, await RdmaCmService.open(device), path);
       await server.#listen();
       return server;
     } catch (error) {
+      descriptors?.close();
       await device.close();
       throw error;
     }
@@ -104,6 +110,7 @@ export class NicServer {
     await this.#cm.close();
     rmSync(this.#path, { force: true });
     removeSysfs(this.#sysfs);
+    this.#nic.descriptors.close();
     await this.device.close();
   }
 
@@ -219,8 +226,9 @@ export class NicServer {
   }
 
   #openContext(socket: Socket, message: NicMessage, pid: number): (message: NicMessage) => void {
+    this.#nic.descriptors.take(0); // What programs have left that ended before their command.
     const token = randomInt(1, TOKEN_MAX);
-    const program = new Program(this.#nic, pid, () => this.#forget(token));
+    const program = new Program(this.#nic, pid, token, () => this.#forget(token));
     this.#programs.set(token, program);
     socket.once('close', () => void program.end());
     message.set(0, token);

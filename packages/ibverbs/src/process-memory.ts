@@ -5,12 +5,13 @@
 
 import { RoceError } from 'rocev2/internal/core';
 import { type LibC, libC, nativeFunction } from 'rocev2/internal/dgram-ext';
-import type { ForeignMemory } from 'rocev2/internal/memory';
+import type { AddressSpace } from './address-space.js';
 
 /** The process, then address and number of the local and of the remote vectors, then flags. */
 type Transfer = (pid: number, ...vectorsAndFlags: [number, number, number, number, number]) => number;
 
 const IOVEC_BYTES = 16;
+const WORD = 2 ** 32;
 
 interface Calls {
   readonly lib: LibC;
@@ -33,13 +34,14 @@ function nativeCalls(): Calls {
   return calls;
 }
 
-export class ProcessMemory implements ForeignMemory {
+export class ProcessMemory implements AddressSpace {
   readonly #pid: number;
   readonly #calls = nativeCalls();
-  readonly #vectors = new BigUint64Array(new ArrayBuffer(2 * IOVEC_BYTES));
+  /** A local and a remote vector: address and length, of two words each. */
+  readonly #vectors = new Uint32Array(new ArrayBuffer(2 * IOVEC_BYTES));
   readonly #local: number;
-  #buffer: ArrayBufferLike | undefined;
-  #bufferAddress = 0;
+  /** Buffers do not move. */
+  readonly #addresses = new WeakMap<ArrayBufferLike, number>();
 
   constructor(pid: number) {
     this.#pid = pid;
@@ -54,22 +56,27 @@ export class ProcessMemory implements ForeignMemory {
     return this.#transfer(this.#calls.write, address, length, from, fromOffset);
   }
 
+  close(): void {}
+
   #transfer(call: Transfer, address: number, length: number, bytes: Uint8Array, offset: number): boolean {
     if (length === 0) return true;
     const vectors = this.#vectors;
-    vectors[0] = BigInt(this.#addressOf(bytes) + offset);
-    vectors[1] = BigInt(length);
-    vectors[2] = BigInt(address);
-    vectors[3] = BigInt(length);
+    const local = this.#addressOf(bytes) + offset;
+    vectors[0] = local;
+    vectors[1] = local / WORD;
+    vectors[2] = length;
+    vectors[4] = address;
+    vectors[5] = address / WORD;
+    vectors[6] = length;
     return call(this.#pid, this.#local, 1, this.#local + IOVEC_BYTES, 1, 0) === length;
   }
 
-  /** Buffers do not move. Packets of a port are in one buffer. */
   #addressOf({ buffer, byteOffset }: Uint8Array): number {
-    if (buffer !== this.#buffer) {
-      this.#buffer = buffer;
-      this.#bufferAddress = this.#calls.lib.addressOf(new Uint8Array(buffer));
+    let address = this.#addresses.get(buffer);
+    if (address === undefined) {
+      address = this.#calls.lib.addressOf(new Uint8Array(buffer));
+      this.#addresses.set(buffer, address);
     }
-    return this.#bufferAddress + byteOffset;
+    return address + byteOffset;
   }
 }

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { RoceError } from 'rocev2/internal/core';
-import { type InlineEngine, nowNs, type SharedMemoryPorts, SYSTEM_CLOCK } from 'rocev2/internal/driver';
+import { nowNs, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import {
   EVENT_COMM_EST,
   EVENT_COMPLETION,
@@ -14,15 +14,16 @@ import {
   EVENT_SRQ_LIMIT_REACHED,
 } from 'rocev2/internal/memory';
 import { ROCE_UDP_PORT } from 'rocev2/internal/port';
-import type { RdmaDevice } from 'rocev2/internal/verbs';
+import type { AddressSpace } from './address-space.js';
+import { BatchedMemory } from './batched-memory.js';
 import { CompletionSignal, takeRequest } from './completion-signal.js';
 import { DoorbellWatcher } from './doorbell-watcher.js';
 import * as op from './messages.js';
-import { ProcessMemory } from './process-memory.js';
-import { type OfferedRing, openRing, type SharedSegment } from './shared-ring.js';
+import { openMemory } from './program-memory.js';
+import { type Kind, type OwnObject, ProgramObjects, type SharedNic } from './program-objects.js';
+import { openRing, type SharedSegment } from './shared-ring.js';
 
 const OBJECTS_MAX = 1 << 17;
-const RING_BYTES_MAX = 4 * 2 ** 30;
 const SETTLE_MAX_NS = 1e9;
 /** Word of a send queue's header that says that the queue pair has failed by itself. */
 const WORD_FATAL = 7;
@@ -64,10 +65,6 @@ const EVENT_NUMBERS: ReadonlyMap<number, number> = new Map([
   [EVENT_QP_LAST_WQE_REACHED, 16],
 ]);
 
-/** In the order in which they are freed when the program has ended: each before what it uses. */
-const KINDS = ['qp', 'mw', 'mr', 'ah', 'srq', 'cq', 'pd'] as const;
-type Kind = (typeof KINDS)[number];
-
 const CREATES: ReadonlySet<number> = new Set([
   op.OP_ALLOC_PD,
   op.OP_REG_MR,
@@ -88,62 +85,33 @@ const DESTROYS: ReadonlyMap<number, Kind> = new Map([
   [op.OP_DESTROY_QP, 'qp'],
 ]);
 
-interface OwnObject {
-  readonly segments: readonly SharedSegment[];
-  readonly memoryIds: readonly number[];
-  /** Of a completion queue: what its channel is sent. */
-  readonly cookie?: bigint;
-  readonly channel?: Socket | undefined;
-}
-
-/** What the programs of a NIC process share. */
-export interface SharedNic {
-  readonly device: RdmaDevice;
-  readonly engine: InlineEngine;
-  readonly ports: SharedMemoryPorts;
-}
-
-const PLAIN: OwnObject = { segments: [], memoryIds: [] };
-
 export class Program {
   readonly pid: number;
-  readonly #device: RdmaDevice;
-  readonly #engine: InlineEngine;
-  readonly #ports: SharedMemoryPorts;
-  readonly #memory: number;
-  readonly #objects: Record<Kind, Map<number, OwnObject>>;
+  readonly #token: number;
+  readonly #nic: SharedNic;
+  readonly #objects: ProgramObjects;
   readonly #settled = new Map<number, () => void>();
   readonly #channels = new Map<number, Socket>();
   readonly #onGone: () => void;
   #events: Socket | undefined;
+  #memory: { readonly id: number; readonly space: AddressSpace } | undefined;
   #doorbells:
     | { readonly watcher: DoorbellWatcher; readonly signal: CompletionSignal; readonly segment: SharedSegment }
     | undefined;
   #work: Promise<void> = Promise.resolve();
-  #ringBytes = 0;
   #ended = false;
 
-  constructor({ device, engine, ports }: SharedNic, pid: number, onGone: () => void) {
-    this.#device = device;
-    this.#engine = engine;
-    this.#ports = ports;
+  constructor(nic: SharedNic, pid: number, token: number, onGone: () => void) {
+    this.#nic = nic;
     this.pid = pid;
+    this.#token = token;
     this.#onGone = onGone;
-    this.#memory = engine.attachForeign(new ProcessMemory(pid));
-    this.#objects = {
-      qp: new Map(),
-      mw: new Map(),
-      mr: new Map(),
-      ah: new Map(),
-      srq: new Map(),
-      cq: new Map(),
-      pd: new Map(),
-    };
+    this.#objects = new ProgramObjects(nic, pid);
   }
 
   /** Objects that it has. */
   get objects(): number {
-    return KINDS.reduce((sum, kind) => sum + this.#objects[kind].size, 0);
+    return this.#objects.count;
   }
 
   sendEventsTo(socket: Socket): void {
@@ -175,20 +143,19 @@ export class Program {
 
   /** True if the event is about an object of this program. */
   onEvent(type: number, id: number): boolean {
-    const { qp, cq, srq } = this.#objects;
     if (type === EVENT_COMPLETION) {
-      const queue = cq.get(id);
+      const queue = this.#objects.of('cq').get(id);
       if (queue === undefined) return false;
       this.#notify(queue);
       return true;
     }
-    const objects = type === EVENT_CQ_ERR ? cq : type === EVENT_SRQ_LIMIT_REACHED ? srq : qp;
-    const object = objects.get(id);
+    const kind = type === EVENT_CQ_ERR ? 'cq' : type === EVENT_SRQ_LIMIT_REACHED ? 'srq' : 'qp';
+    const object = this.#objects.of(kind).get(id);
     if (object === undefined) return false;
     if (type === EVENT_QP_SETTLED) this.#settled.get(id)?.();
     if (type === EVENT_QP_FATAL) {
       Atomics.store(new Int32Array(object.segments[0].memory, 0, WORD_FATAL + 1), WORD_FATAL, 1);
-      this.#engine.ringDoorbell(id); // Receives that were posted in between.
+      this.#nic.engine.ringDoorbell(id); // Receives that were posted in between.
     }
     const number = EVENT_NUMBERS.get(type);
     if (number === undefined || this.#events === undefined) return true;
@@ -201,7 +168,7 @@ export class Program {
 
   /** Some events were lost: every queue may have completions. */
   onLostEvents(): void {
-    for (const queue of this.#objects.cq.values()) this.#notify(queue);
+    for (const queue of this.#objects.of('cq').values()) this.#notify(queue);
     for (const settled of this.#settled.values()) settled();
   }
 
@@ -210,11 +177,14 @@ export class Program {
     if (this.#ended) return;
     this.#ended = true;
     await this.#work;
-    await Promise.all([...this.#objects.qp.keys()].map((qpn) => this.#settle(qpn)));
-    for (const kind of KINDS) for (const handle of [...this.#objects[kind].keys()]) await this.#free(kind, handle);
+    await Promise.all([...this.#objects.of('qp').keys()].map((qpn) => this.#settle(qpn)));
+    await this.#objects.freeAll();
     this.#doorbells?.watcher.close();
     this.#doorbells?.segment.close();
-    this.#engine.detachForeign(this.#memory);
+    if (this.#memory !== undefined) {
+      this.#nic.engine.detachForeign(this.#memory.id);
+      this.#memory.space.close();
+    }
     for (const channel of this.#channels.values()) channel.destroy();
     this.#events?.destroy();
     this.#onGone();
@@ -222,6 +192,7 @@ export class Program {
 
   #notify({ cookie, channel, segments }: OwnObject): void {
     this.#doorbells?.signal.raise();
+    this.wake(); // Most programs answer a completion by a request.
     if (!takeRequest(segments[0].memory) || channel === undefined || cookie === undefined) return;
     const notice = Buffer.alloc(8);
     notice.writeBigUInt64LE(cookie);
@@ -229,44 +200,47 @@ export class Program {
   }
 
   async #execute(message: op.NicMessage): Promise<void> {
-    const device = this.#device;
+    const { device } = this.#nic;
     const first = message.number(0);
     if (CREATES.has(message.operation) && this.objects >= OBJECTS_MAX) {
       throw new RoceError('ERR_ROCE_LIMIT', `process ${this.pid} has ${OBJECTS_MAX} objects, which is the limit`);
     }
     const destroyed = DESTROYS.get(message.operation);
     if (destroyed !== undefined) {
-      if (destroyed === 'qp') await this.#settle(this.#own('qp', first));
-      return this.#free(destroyed, first);
+      if (destroyed === 'qp') await this.#settle(this.#objects.own('qp', first));
+      return this.#objects.free(destroyed, first);
     }
     switch (message.operation) {
       case op.OP_HELLO:
         return this.#takeDoorbells(message);
       case op.OP_ALLOC_PD: {
         const { pd } = await device.command('allocPd', {});
-        return this.#add('pd', pd, PLAIN, message);
+        return this.#objects.add('pd', pd, message);
       }
       case op.OP_REG_MR:
         return this.#registerMemory(message);
       case op.OP_REREG_MR:
-        await this.#device.command('reregMr', { mr: this.#own('mr', first), ...this.#region(message, 1) });
+        await device.command('reregMr', { mr: this.#objects.own('mr', first), ...this.#region(message, 1) });
         return;
       case op.OP_ALLOC_MW: {
-        const { mw, rkey } = await device.command('allocMw', { pd: this.#own('pd', first), type: message.number(1) });
+        const { mw, rkey } = await device.command('allocMw', {
+          pd: this.#objects.own('pd', first),
+          type: message.number(1),
+        });
         message.set(1, rkey);
-        return this.#add('mw', mw, PLAIN, message);
+        return this.#objects.add('mw', mw, message);
       }
       case op.OP_CREATE_CQ:
         return this.#createCq(message);
       case op.OP_CREATE_SRQ: {
-        const pd = this.#own('pd', first);
-        const rings = this.#openRings([message.number(1), message.number(2)]);
-        return this.#create('srq', rings, message, async ([memory]) => {
+        const pd = this.#objects.own('pd', first);
+        const rings = this.#objects.openRings([message.number(1), message.number(2)]);
+        return this.#objects.create('srq', rings, message, async ([memory]) => {
           return (await device.command('createSrq', { pd, memory })).srq;
         });
       }
       case op.OP_MODIFY_SRQ:
-        await device.command('modifySrq', { srq: this.#own('srq', first), limit: message.number(1) });
+        await device.command('modifySrq', { srq: this.#objects.own('srq', first), limit: message.number(1) });
         return;
       case op.OP_CREATE_QP:
         return this.#createQp(message);
@@ -276,8 +250,8 @@ export class Program {
         return this.#queryQp(message);
       case op.OP_CREATE_AH: {
         const to = { remoteGid: message.gid(1), remoteUdpPort: ROCE_UDP_PORT, dscp: message.number(3) };
-        const { ah } = await device.command('createAh', { pd: this.#own('pd', first), ...to });
-        return this.#add('ah', ah, PLAIN, message);
+        const { ah } = await device.command('createAh', { pd: this.#objects.own('pd', first), ...to });
+        return this.#objects.add('ah', ah, message);
       }
       default:
         throw new RoceError('ERR_ROCE_UNSUPPORTED', `operation ${message.operation} is unknown`);
@@ -286,62 +260,72 @@ export class Program {
 
   #takeDoorbells(message: op.NicMessage): void {
     if (this.#doorbells !== undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the doorbells are known already');
-    const segment = openRing(this.#ports, this.pid, [message.number(0), message.number(1)]);
-    const { qp } = this.#objects;
-    const ring = (qpn: number) => {
-      if (qp.has(qpn)) this.#engine.ringDoorbell(qpn);
-    };
-    const all = () => {
-      for (const qpn of qp.keys()) ring(qpn);
-    };
+    const { engine, ports, descriptors } = this.#nic;
+    const space = openMemory(this.pid, descriptors.take(this.#token), message.number(2), this.#token);
+    let segment: SharedSegment | undefined;
     try {
-      const watcher = new DoorbellWatcher(segment.memory, ring, all);
+      segment = openRing(ports, this.pid, [message.number(0), message.number(1)]);
+      const qp = this.#objects.of('qp');
+      const one = (qpn: number) => {
+        if (qp.has(qpn)) engine.ringDoorbell(qpn);
+      };
+      const all = () => {
+        for (const qpn of qp.keys()) engine.ringDoorbell(qpn);
+      };
+      const watcher = new DoorbellWatcher(segment.memory, { one, all, drained: () => void engine.poll() });
       this.#doorbells = { watcher, signal: new CompletionSignal(segment.memory), segment };
+      this.#memory = { id: engine.attachForeign(new BatchedMemory(space)), space };
     } catch (error) {
-      segment.close();
+      segment?.close();
+      space.close();
       throw error;
     }
   }
 
   async #registerMemory(message: op.NicMessage): Promise<void> {
-    const { mr, lkey } = await this.#device.command('regMr', this.#region(message, 0));
+    const { mr, lkey } = await this.#nic.device.command('regMr', this.#region(message, 0));
     message.set(1, lkey);
-    this.#add('mr', mr, PLAIN, message);
+    this.#objects.add('mr', mr, message);
   }
 
   /** The arguments from `first` on: protection domain, address, length, IOVA, access. */
   #region(message: op.NicMessage, first: number) {
     const [pd, offsetBytes, lengthBytes] = [0, 1, 2].map((i) => message.number(first + i));
     const [iova, access] = [message.long(first + 3), message.number(first + 4)];
-    return { pd: this.#own('pd', pd), memory: this.#memory, offsetBytes, lengthBytes, iova, access };
+    const memory = this.#memory?.id;
+    if (memory === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the doorbells are not known yet');
+    return { pd: this.#objects.own('pd', pd), memory, offsetBytes, lengthBytes, iova, access };
   }
 
   async #createCq(message: op.NicMessage): Promise<void> {
-    const rings = this.#openRings([message.number(0), message.number(1)]);
+    const rings = this.#objects.openRings([message.number(0), message.number(1)]);
     const cookie = message.long(2);
     const channel = this.#channels.get(message.number(3));
     const more = { cookie, channel };
-    return this.#create(
+    return this.#objects.create(
       'cq',
       rings,
       message,
-      async ([memory]) => (await this.#device.command('createCq', { memory })).cq,
+      async ([memory]) => (await this.#nic.device.command('createCq', { memory })).cq,
       more,
     );
   }
 
   async #createQp(message: op.NicMessage): Promise<void> {
     const [pd, type, sendCq, recvCq, srq] = [0, 1, 2, 3, 4].map((i) => message.number(i));
-    this.#own('pd', pd);
-    this.#own('cq', sendCq);
-    this.#own('cq', recvCq);
-    if (srq !== 0) this.#own('srq', srq);
+    this.#objects.own('pd', pd);
+    this.#objects.own('cq', sendCq);
+    this.#objects.own('cq', recvCq);
+    if (srq !== 0) this.#objects.own('srq', srq);
     if (type < 2 || type > 4) throw new RoceError('ERR_ROCE_UNSUPPORTED', `queue pairs of type ${type} are not known`);
-    const rings = this.#openRings([message.number(5), message.number(6)], [message.number(7), message.number(8)]);
+    const rings = this.#objects.openRings(
+      [message.number(5), message.number(6)],
+      [message.number(7), message.number(8)],
+    );
     const signalAll = message.number(9);
-    return this.#create('qp', rings, message, async ([sqMemory, rqMemory]) => {
+    return this.#objects.create('qp', rings, message, async ([sqMemory, rqMemory]) => {
       const args = { pd, type, sendCq, recvCq, srq, sqMemory, rqMemory, signalAll };
-      return (await this.#device.command('createQp', args)).qpn;
+      return (await this.#nic.device.command('createQp', args)).qpn;
     });
   }
 
@@ -351,9 +335,9 @@ export class Program {
       throw new RoceError('ERR_ROCE_UNSUPPORTED', 'alternate paths are not supported');
     }
     const values = QP_ARGUMENT_NAMES.map((name) => [name, message.number(QP_ARGUMENTS[name])]);
-    await this.#device.command('modifyQp', {
+    await this.#nic.device.command('modifyQp', {
       ...(Object.fromEntries(values) as Record<QpArgument, number>),
-      qpn: this.#own('qp', message.number(0)),
+      qpn: this.#objects.own('qp', message.number(0)),
       mask: given & KNOWN_ATTRIBUTES & ~PATH_MIG_STATE,
       remoteGid: message.gid(REMOTE_GID),
       remoteUdpPort: ROCE_UDP_PORT,
@@ -373,7 +357,7 @@ export class Program {
   }
 
   async #queryQp(message: op.NicMessage): Promise<void> {
-    const info = await this.#device.command('queryQp', { qpn: this.#own('qp', message.number(0)) });
+    const info = await this.#nic.device.command('queryQp', { qpn: this.#objects.own('qp', message.number(0)) });
     for (const name of QP_ARGUMENT_NAMES) message.set(QP_ARGUMENTS[name], info[name]);
     message.setGid(REMOTE_GID, info.remoteGid);
     message.set(SQ_DRAINING, info.sqDraining);
@@ -383,7 +367,7 @@ export class Program {
   async #settle(qpn: number): Promise<void> {
     const deadlineNs = nowNs() + SETTLE_MAX_NS;
     for (;;) {
-      const { owed } = await this.#device.command('settleQp', { qpn });
+      const { owed } = await this.#nic.device.command('settleQp', { qpn });
       if (owed !== 1 || nowNs() >= deadlineNs) return;
       await new Promise<void>((resolve) => {
         const cancel = SYSTEM_CLOCK.wakeAt(deadlineNs, resolve);
@@ -393,89 +377,6 @@ export class Program {
         });
       });
       this.#settled.delete(qpn);
-    }
-  }
-
-  /** Its number, if it belongs to this program. Throws ERR_ROCE_NOT_FOUND. */
-  #own(kind: Kind, handle: number): number {
-    if (this.#objects[kind].has(handle)) return handle;
-    throw new RoceError('ERR_ROCE_NOT_FOUND', `process ${this.pid} has no ${kind} ${handle}`);
-  }
-
-  #openRings(...rings: readonly OfferedRing[]): SharedSegment[] {
-    const ringBytes = rings.reduce((sum, [, bytes]) => sum + bytes, this.#ringBytes);
-    if (ringBytes > RING_BYTES_MAX) throw new RoceError('ERR_ROCE_LIMIT', 'too much memory in rings');
-    const segments: SharedSegment[] = [];
-    try {
-      for (const place of rings) segments.push(openRing(this.#ports, this.pid, place));
-      return segments;
-    } catch (error) {
-      for (const segment of segments) segment.close();
-      throw error;
-    }
-  }
-
-  async #create(
-    kind: Kind,
-    segments: readonly SharedSegment[],
-    message: op.NicMessage,
-    make: (memoryIds: readonly number[]) => Promise<number>,
-    more: Partial<OwnObject> = {},
-  ): Promise<void> {
-    const memoryIds = segments.map(({ memory }) => this.#engine.attach(memory));
-    const object = { ...more, segments, memoryIds };
-    try {
-      this.#add(kind, await make(memoryIds), object, message);
-    } catch (error) {
-      this.#release(object);
-      throw error;
-    }
-    for (const { memory } of segments) this.#ringBytes += memory.byteLength;
-  }
-
-  #add(kind: Kind, handle: number, object: OwnObject, message: op.NicMessage): void {
-    this.#objects[kind].set(handle, object);
-    message.set(0, handle);
-  }
-
-  async #free(kind: Kind, handle: number): Promise<void> {
-    this.#own(kind, handle);
-    await this.#destroy(kind, handle);
-    const object = this.#objects[kind].get(handle)!;
-    this.#objects[kind].delete(handle);
-    for (const { memory } of object.segments) this.#ringBytes -= memory.byteLength;
-    this.#release(object);
-  }
-
-  #release({ memoryIds, segments }: OwnObject): void {
-    for (const id of memoryIds) this.#engine.detach(id);
-    for (const segment of segments) segment.close();
-  }
-
-  async #destroy(kind: Kind, handle: number): Promise<void> {
-    const device = this.#device;
-    switch (kind) {
-      case 'qp':
-        await device.command('destroyQp', { qpn: handle });
-        return;
-      case 'mw':
-        await device.command('deallocMw', { mw: handle });
-        return;
-      case 'mr':
-        await device.command('deregMr', { mr: handle });
-        return;
-      case 'ah':
-        await device.command('destroyAh', { ah: handle });
-        return;
-      case 'srq':
-        await device.command('destroySrq', { srq: handle });
-        return;
-      case 'cq':
-        await device.command('destroyCq', { cq: handle });
-        return;
-      case 'pd':
-        await device.command('deallocPd', { pd: handle });
-        return;
     }
   }
 }

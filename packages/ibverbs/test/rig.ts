@@ -2,12 +2,13 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { libC } from '../../../src/dgram-ext/libc.js';
 import { eventually } from '../../../test/support/eventually.js';
+import { freePort } from '../../../test/support/free-port.js';
 import { shimLibrary } from '../src/library.js';
 import { NicServer } from '../src/nic-server.js';
 
@@ -18,6 +19,13 @@ export function succeeds(command: string, ...args: readonly string[]): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether something listens on a TCP port of any address; a connection would be taken for a client. */
+export function listens(port: number): boolean {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFileSync(path, 'utf8'));
+  return tables.some((text) => new RegExp(`:${hex} [0-9A-F]+:0000 0A `).test(text));
 }
 
 export const PYTHON = '/usr/bin/python3';
@@ -37,6 +45,8 @@ export function missing(...names: readonly string[]): readonly string[] {
   return absent;
 }
 
+type NicOptions = Parameters<typeof NicServer.open>[1];
+
 export class Rig {
   readonly folder = mkdtempSync(join(tmpdir(), 'rocev2-verbs-test-'));
   readonly #children: ChildProcess[] = [];
@@ -44,15 +54,17 @@ export class Rig {
   #library = '';
 
   /** Compiles the library, and starts a NIC on each address. */
-  static async open(...addresses: readonly string[]): Promise<Rig> {
+  static async open(...nics: ReadonlyArray<string | NicOptions>): Promise<Rig> {
     const rig = new Rig();
     rig.#library = await shimLibrary({ ...process.env, XDG_CACHE_HOME: rig.folder });
-    for (const address of addresses) await rig.startNic(address);
+    for (const nic of nics) await rig.startNic(nic);
     return rig;
   }
 
-  async startNic(address: string): Promise<void> {
-    this.#nics.set(address, await NicServer.open(this.#socket(address), { address }));
+  async startNic(nic: string | NicOptions): Promise<void> {
+    const options = typeof nic === 'string' ? { address: nic } : nic;
+    const { address } = options;
+    this.#nics.set(address, await NicServer.open(this.#socket(address), options));
   }
 
   nic(address: string): NicServer {
@@ -72,6 +84,19 @@ export class Rig {
     const ended = once(child, 'close').then(([code]) => ({ code, text }));
     const said = (line: string) => eventually(() => text.includes(line) || child.exitCode !== null);
     return { child, ended, said };
+  }
+
+  /** Runs both ends of a program that exchanges its parameters over TCP to their end. Returns the client's output. */
+  async pair(server: string, client: string, command: string, ...args: readonly string[]): Promise<string> {
+    const port = await freePort();
+    const common = [...args, '-p', String(port)];
+    const first = this.start(server, command, ...common);
+    await eventually(() => listens(port) || first.child.exitCode !== null);
+    const second = this.start(client, command, ...common, '127.0.0.1');
+    const [a, b] = await Promise.all([first.ended, second.ended]);
+    expect(`${a.text}${b.text}`).not.toMatch(/error|fail|invalid data/i);
+    expect([a.code, b.code], b.text).toEqual([0, 0]);
+    return b.text;
   }
 
   /**

@@ -1,21 +1,24 @@
 /** The NIC process as a server: who holds an address, a cache folder that cannot be used, and programs that send anything. */
 
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomInt, SeededRandom } from '../../../src/core/random.js';
-import { libC } from '../../../src/dgram-ext/libc.js';
+import { type LibC, libC } from '../../../src/dgram-ext/libc.js';
 import { createRingMemory } from '../../../src/memory/ring/ring.js';
 import { Segment } from '../../../src/port/shm/segment.js';
 import { eventually } from '../../../test/support/eventually.js';
+import { definedSymbols } from '../src/elf.js';
 import { shimLibrary } from '../src/library.js';
 import * as op from '../src/messages.js';
 import { NicServer } from '../src/nic-server.js';
 import { FRAME_BYTES, PS_TCP } from '../src/rdma-cm/layout.js';
 import { holderOf } from '../src/socket-folder.js';
+import { missing } from './rig.js';
 
 const ADDRESS = '127.0.42.5';
 const lib = libC();
@@ -86,7 +89,7 @@ function ring(depth: number, strideBytes: number): Segment {
   let made: Segment | undefined;
   createRingMemory(
     (bytes) => {
-      made = Segment.create(lib as Exclude<typeof lib, string>, bytes);
+      made = Segment.create(lib as LibC, bytes);
       return made.memory;
     },
     depth,
@@ -128,13 +131,17 @@ describe.skipIf(typeof lib === 'string')('a NIC process (needs koffi on Linux)',
         made.push(handle);
         return handle;
       };
-      await call(op.OP_HELLO, [op.PROTOCOL_VERSION, op.KIND_CONTEXT]);
+      const { handle: token } = await call(op.OP_HELLO, [op.PROTOCOL_VERSION, op.KIND_CONTEXT]);
       const rings: Segment[] = [];
       const offer = (depth: number, strideBytes: number) => {
         const one = ring(depth, strideBytes);
         rings.push(one);
         return [one.fd, one.memory.byteLength];
       };
+      const place = new BigUint64Array(new ArrayBuffer(8)).fill(BigInt(token));
+      const address = (lib as LibC).addressOf(new Uint8Array(place.buffer));
+      expect((await call(op.OP_HELLO, [...offer(16, 4), address + 8])).errno).toBe(constants.errno.EOPNOTSUPP);
+      expect((await call(op.OP_HELLO, [...offer(16, 4), address])).errno).toBe(0);
       const pd = await make(op.OP_ALLOC_PD, []);
       const cq = await make(op.OP_CREATE_CQ, [...offer(16, 64), 1, 0]);
       const qps: number[] = [];
@@ -192,5 +199,48 @@ describe('the library, where it cannot be written', () => {
     chmodSync(compiler, 0o755);
     const cache = join(folder, 'cache');
     await expect(shimLibrary({ XDG_CACHE_HOME: cache, CC: compiler })).rejects.toMatchObject(refusal);
+  });
+
+  it('is in the folder of temporary files: a home without write access', async ({ skip }) => {
+    if (!(await isMade)) skip('libibverbs is not installed');
+    vi.stubEnv('TMPDIR', folder);
+    const library = await shimLibrary({ XDG_CACHE_HOME: '/proc/self/fdinfo/cache' });
+    expect(library.startsWith(join(folder, `rocev2-verbs-${process.getuid?.()}`))).toBe(true);
+    vi.unstubAllEnvs();
+  });
+});
+
+describe('the library, for systems that are not tried', () => {
+  it('has the symbols and versions of a younger release of libibverbs', async ({ skip }) => {
+    if (missing().length > 0) skip('no compiler');
+    const younger = join(folder, 'libibverbs.so.1');
+    const source = [
+      ...['ibv_open_device', 'ibv_query_qp_data_in_order', 'ibv_of_a_younger_release', 'verbs_set_ops'],
+    ].map((name) => `long ${name}(void) { return 0; }`);
+    writeFileSync(join(folder, 'younger.c'), `${source.join('\n')}\nint verbs_allow_disassociate_destroy;\n`);
+    const versions = [
+      'IBVERBS_1.1 { global: ibv_open_device; };',
+      'IBVERBS_1.14 { global: ibv_query_qp_data_in_order; };',
+      'IBVERBS_1.18 { global: ibv_of_a_younger_release; };',
+      'IBVERBS_PRIVATE_65 { global: verbs_set_ops; verbs_allow_disassociate_destroy; };',
+    ];
+    writeFileSync(join(folder, 'versions'), versions.join('\n'));
+    const flags = ['-shared', '-fPIC', `-Wl,--version-script=${join(folder, 'versions')}`, '-o', younger];
+    execFileSync('cc', [...flags, join(folder, 'younger.c')]);
+    const library = await shimLibrary({ XDG_CACHE_HOME: folder }, younger);
+    const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+    const symbols = (path: string) => definedSymbols(readFileSync(path)).sort(byName);
+    expect(symbols(library)).toEqual(symbols(younger));
+  });
+
+  it('is refused on another architecture', async () => {
+    const here = Object.getOwnPropertyDescriptor(process, 'arch')!;
+    Object.defineProperty(process, 'arch', { ...here, value: 's390x' });
+    try {
+      const message = expect.stringContaining('s390x');
+      await expect(shimLibrary({})).rejects.toMatchObject({ code: 'ERR_ROCE_UNSUPPORTED', message });
+    } finally {
+      Object.defineProperty(process, 'arch', here);
+    }
   });
 });

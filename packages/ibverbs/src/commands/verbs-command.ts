@@ -12,17 +12,18 @@ import {
   choiceOption,
   countOption,
   Output,
-  optionWithDefault,
   untilInterrupted,
 } from '@rocev2/command';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PORT_IOS, type PortIo } from 'rocev2/internal/driver';
-import type { IpAddress } from 'rocev2/internal/packet';
+import { IpAddress } from 'rocev2/internal/packet';
 import { shimLibrary } from '../library.js';
 import { NicServer } from '../nic-server.js';
 import { holderOf, socketPath } from '../socket-folder.js';
 
 const SIGNAL_EXIT_BASE = 128;
+const DEFAULT_ADDRESS = IpAddress.parse('127.0.0.1');
+
 interface VerbsOptions {
   readonly bind: IpAddress;
   readonly io: PortIo;
@@ -65,7 +66,13 @@ Examples:
 }
 
 function addBindOption(command: Command): Command {
-  return command.addOption(optionWithDefault('--bind <address>', 'IP address of the NIC', addressOption, '127.0.0.1'));
+  const bind = new Option('--bind <address>', 'IP address of the NIC').argParser(oneAddress);
+  return command.addOption(bind.default(DEFAULT_ADDRESS, DEFAULT_ADDRESS.text));
+}
+
+function oneAddress(text: string, given: IpAddress): IpAddress {
+  if (given === DEFAULT_ADDRESS) return addressOption(text);
+  throw new InvalidArgumentError("a NIC has one address; start each NIC by 'rocev2 verbs serve'");
 }
 
 function addVerbsOptions(command: Command): Command {
