@@ -204,7 +204,8 @@ describe('the library, where it cannot be written', () => {
   it('is in the folder of temporary files: a home without write access', async ({ skip }) => {
     if (!(await isMade)) skip('libibverbs is not installed');
     vi.stubEnv('TMPDIR', folder);
-    const library = await shimLibrary({ XDG_CACHE_HOME: '/proc/self/fdinfo/cache' });
+    writeFileSync(join(folder, 'file'), '');
+    const library = await shimLibrary({ XDG_CACHE_HOME: join(folder, 'file', 'cache') });
     expect(library.startsWith(join(folder, `rocev2-verbs-${process.getuid?.()}`))).toBe(true);
     vi.unstubAllEnvs();
   });
