@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What this machine takes to carry packets of 4 KiB from one process to another without a protocol, in C: TCP, UDP in trains with and without sums, and a ring in shared
- * memory (`limits/floor.c`). What is beyond these figures is beyond any library. Needs Linux, a C compiler, and ISA-L or libdeflate for the sums.
+ * What this machine takes to carry packets of 4 KiB from one process to another without a protocol, in C: TCP, UDP in trains with and without sums,
+ * copied or scattered to its destination, and a ring in shared memory (`limits/floor.c`). What is beyond these figures is beyond any library. Needs Linux, a C compiler, and ISA-L or libdeflate for the sums.
  *
  *   npm run bench:limits [-- --reps 5 --seconds 1]
  */
@@ -25,11 +25,15 @@ const RUNS = [
   ['tcp', 'two'],
   ['udp', 'two'],
   ['udp-crc', 'two'],
+  ['scatter', 'two'],
+  ['scatter-crc', 'two'],
   ['ring', 'two'],
   ['ring-stream', 'two'],
   ['tcp', 'one'],
   ['udp', 'one'],
   ['udp-crc', 'one'],
+  ['scatter', 'one'],
+  ['scatter-crc', 'one'],
 ];
 const COLUMNS = ['MB/s', 'x tcp', 'sender ns', 'receiver ns', 'CPU s/GiB'];
 const NAME_WIDTH = 24;

@@ -43,8 +43,10 @@ export class Chains {
     child.stderr.setEncoding('utf8').on('data', (text) => {
       words += text;
     });
+    const ended = once(child, 'exit');
+    ended.catch(() => {});
     while (!ready.test(words)) {
-      await Promise.race([once(child.stderr, 'data'), once(child, 'exit')]);
+      await Promise.race([once(child.stderr, 'data'), ended]);
       if (child.exitCode !== null) throw new Error(`${command} ${args.join(' ')} ended: ${words}`);
     }
     return child;

@@ -7,6 +7,8 @@
  *   WAY    tcp          4 MiB a write, as long reads as the kernel gives, into memory of 4 MiB
  *          udp          trains of 15 packets, four in a system call (sendmmsg, UDP_SEGMENT; recvmmsg, UDP_GRO), then a copy into memory of 4 MiB
  *          udp-crc      the same with a CRC-32 of each packet at both ends
+ *          scatter      as udp, but the kernel places the data of each packet in the memory (iovecs), without the receiver's copy
+ *          scatter-crc  the same with a CRC-32 of each packet at both ends
  *          ring         a ring of 512 slots in shared memory, written by memcpy, with a CRC-32 at both ends, then a copy into memory of 4 MiB
  *          ring-stream  the same, written by stores past the cache
  *   CORES  one: both ends on processor 0; two: one on each of 0 and 1
@@ -172,6 +174,45 @@ static void receiveTrains(int fd, int reports, checksum sum) {
   }
 }
 
+/* The data of each packet goes to its place in the memory; a trailer and the next header share a piece. */
+static void receiveScattered(int fd, int reports, checksum sum) {
+  char *memory = region();
+  struct {
+    char trailer[TRAILER], header[HEADER];
+  } between[TRAINS][TRAIN + 1];
+  struct report report = {0, 0};
+  double startNs = cpuNs();
+  long at = 0;
+  for (;;) {
+    struct mmsghdr messages[TRAINS] = {0};
+    struct iovec vectors[TRAINS][2 * TRAIN + 1];
+    for (int i = 0; i < TRAINS; i++) {
+      vectors[i][0] = (struct iovec){between[i][0].header, HEADER};
+      for (int k = 0; k < TRAIN; k++) {
+        vectors[i][2 * k + 1] = (struct iovec){memory + (at + (i * TRAIN + k) * DATA) % REGION, DATA};
+        vectors[i][2 * k + 2] = (struct iovec){&between[i][k + 1], TRAILER + (k + 1 < TRAIN ? HEADER : 0)};
+      }
+      messages[i].msg_hdr.msg_iov = vectors[i];
+      messages[i].msg_hdr.msg_iovlen = 2 * TRAIN + 1;
+    }
+    int count = recvmmsg(fd, messages, TRAINS, MSG_WAITFORONE, NULL);
+    if (count < 0) break;
+    for (int i = 0; i < count; i++) {
+      if (messages[i].msg_len != TRAIN * PACKET) {
+        fprintf(stderr, "a train was cut, so its data are in the wrong place\n");
+        exit(1);
+      }
+      for (int k = 0; k < TRAIN; k++) {
+        if (sum != NULL) sink += sum(sum(0, between[i][k].header, HEADER), memory + at, DATA);
+        at = (at + DATA) % REGION;
+      }
+      report.packets += TRAIN;
+    }
+    report.busyNs = cpuNs() - startNs;
+    if (write(reports, &report, sizeof report) != sizeof report) fail("write");
+  }
+}
+
 static long sendTrains(int fd, int reports, checksum sum, double untilNs) {
   char *memory = region();
   char(*slots)[HEADER + TRAILER] = calloc(BATCH, sizeof *slots);
@@ -282,14 +323,15 @@ static void setOption(int fd, int level, int name, int value) {
 
 int main(int count, char **arguments) {
   if (count != 4) {
-    fprintf(stderr, "floor tcp|udp|udp-crc|ring|ring-stream one|two SECONDS\n");
+    fprintf(stderr, "floor tcp|udp|udp-crc|scatter|scatter-crc|ring|ring-stream one|two SECONDS\n");
     return 2;
   }
   const char *way = arguments[1];
   int receiverOn = strcmp(arguments[2], "two") == 0;
   double seconds = atof(arguments[3]);
-  int isTcp = strcmp(way, "tcp") == 0, isUdp = strncmp(way, "udp", 3) == 0;
-  checksum sum = isTcp || strcmp(way, "udp") == 0 ? NULL : findChecksum();
+  int isTcp = strcmp(way, "tcp") == 0, scatters = strncmp(way, "scatter", 7) == 0;
+  int isUdp = scatters || strncmp(way, "udp", 3) == 0;
+  checksum sum = isTcp || strcmp(way, "udp") == 0 || strcmp(way, "scatter") == 0 ? NULL : findChecksum();
 
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
@@ -313,7 +355,7 @@ int main(int count, char **arguments) {
   if (receiver == 0) {
     runOn(receiverOn);
     if (isTcp) receiveStream(accept(listening, NULL, NULL), reports[1]);
-    else if (isUdp) receiveTrains(listening, reports[1], sum);
+    else if (isUdp) (scatters ? receiveScattered : receiveTrains)(listening, reports[1], sum);
     else receiveRing(ring, reports[1], sum);
     _exit(0);
   }
