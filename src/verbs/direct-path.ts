@@ -48,6 +48,8 @@ export class DirectPath {
   readonly #reader: GrantReader;
   readonly #release: () => void;
   readonly #counters: Float64Array;
+  /** What was executed here. */
+  readonly copies = { operations: 0, bytes: 0 };
   readonly #mapped = new Map<number, MappedRegion>();
   /** Keys without a grant, and how many grants there had been. */
   readonly #misses = new Map<number, number>();
@@ -254,6 +256,8 @@ export class DirectPath {
     this.#bytesLeft -= bytes;
     this.#counters[counter]++;
     this.#counters[COUNTER.direct_bytes] += bytes;
+    this.copies.operations++;
+    this.copies.bytes += bytes;
     return bytes;
   }
 

@@ -298,6 +298,7 @@ export class QueuePair extends Resource {
     if (grants === undefined || peer === undefined) return false;
     this.unmapPeer();
     this.#direct = new DirectPath(this.pd, grants, offer, peer);
+    this.#recorder.mapped(this.#direct.copies);
     return true;
   }
 

@@ -5,13 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../packages/cli/test/run-in-process.js';
 import { parseWatched } from '../../packages/command/src/programs/watched.js';
 import { connect, listen } from '../../src/cm/listen-connect.js';
+import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import type { Dump } from '../../src/verbs/estats/dump-log.js';
+import type { EstatsSnapshot } from '../../src/verbs/estats/endpoint-document.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { documentOf } from '../support/documents.js';
 
 const SERVER = '127.57.1.1';
 const CLIENT = '127.57.1.2';
+const [OWNER, REQUESTER] = ['127.57.1.3', '127.57.1.4'];
 const TCP_PORT = 18579;
 const WRITES = 30;
 
@@ -61,6 +64,31 @@ describe('rocev2 estats', () => {
     const snapshots = (await json<unknown[]>('top')).map(parseWatched);
     expect(snapshots.map(({ address }) => address).sort()).toEqual([SERVER, CLIENT]);
   });
+
+  it.skipIf(batchedUdpAvailable() !== undefined)(
+    'top counts copies of each connection whose memory is mapped',
+    async () => {
+      const options = { udpPort: 0, io: 'auto', estats: true } as const;
+      await using owner = await openDevice({ address: OWNER, ...options });
+      await using requester = await openDevice({ address: REQUESTER, ...options });
+      const listener = await listen(owner, { port: 0, host: OWNER, region: owner.allocate(1000) });
+      const dial = connect(requester, { host: OWNER, port: listener.port });
+      const [, client] = await Promise.all([listener.accept(), dial]);
+      const own = await client.register(1000);
+      await client.write(own, 0);
+      await client.read(own);
+      expect(await text('top', '-e', REQUESTER)).toMatch(
+        /^ {4}2 WRITEs, READs and atomics \(1\.\d+ KiB\) were copies to mapped regions, without packets$/m,
+      );
+      const copiesAt = async (address: string) =>
+        (await json<unknown[]>('top', '-e', address))
+          .map(parseWatched)
+          .map((of) => (of as EstatsSnapshot).qps[0].copies);
+      expect(await copiesAt(REQUESTER)).toEqual([{ operations: 2, bytes: 2000 }]);
+      expect(await copiesAt(CLIENT)).toEqual([undefined]);
+      await listener.close();
+    },
+  );
 
   it('top refreshes on a terminal until Ctrl-C', async () => {
     const ctrlC = new AbortController();

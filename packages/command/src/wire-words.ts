@@ -1,4 +1,5 @@
 import { formatBytes } from 'rocev2/internal/core';
+import type { Copies } from 'rocev2/internal/memory';
 
 /** What carries the data between two processes of this host, and how to choose otherwise; undefined: the network. */
 export function wireWords(
@@ -17,14 +18,26 @@ export interface CopyCounters {
   readonly direct_bytes?: number | undefined;
 }
 
-/** What a device did by copies; undefined: nothing. */
-export function copyWords({
-  direct_writes = 0,
-  direct_reads = 0,
-  direct_atomics = 0,
-  direct_bytes = 0,
-}: CopyCounters): string | undefined {
-  const operations = direct_writes + direct_reads + direct_atomics;
+/** The copies of one or more devices. */
+export function copiesOf(...devices: readonly CopyCounters[]): Copies {
+  let [operations, bytes] = [0, 0];
+  for (const { direct_writes = 0, direct_reads = 0, direct_atomics = 0, direct_bytes = 0 } of devices) {
+    operations += direct_writes + direct_reads + direct_atomics;
+    bytes += direct_bytes;
+  }
+  return { operations, bytes };
+}
+
+/** Says what was done by copies; undefined: nothing. */
+export function copyWords({ operations, bytes }: Copies): string | undefined {
   if (operations === 0) return undefined;
-  return `${operations} WRITEs, READs and atomics (${formatBytes(direct_bytes)}) were copies to mapped regions, without packets`;
+  return `${operations} WRITEs, READs and atomics (${formatBytes(bytes)}) were copies to mapped regions, without packets`;
+}
+
+/** Notes the copies, if there were any, and returns them for the document. */
+export function reportCopies(output: { note(text: string): void }, ...devices: readonly CopyCounters[]): Copies {
+  const copies = copiesOf(...devices);
+  const words = copyWords(copies);
+  if (words !== undefined) output.note(words);
+  return copies;
 }

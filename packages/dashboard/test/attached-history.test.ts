@@ -31,13 +31,20 @@ describe('rates from two readings', () => {
       endpointDocument({ counters: { tx_bytes: 1000, rx_bytes: 0 }, qps: { c: { tx_bytes: 1000 } } }),
       endpointDocument({
         uptimeSeconds: 2,
-        counters: { tx_bytes: 3000, rx_bytes: 500, tx_retransmitted: 4 },
+        counters: { tx_bytes: 3000, rx_bytes: 500, tx_retransmitted: 4, direct_reads: 2, direct_bytes: 250 },
         qps: { c: { tx_bytes: 2500, rx_bytes: 100 }, young: { tx_bytes: 50 } },
       }),
     );
     const [sample] = (program as AttachedEndpoint).samples;
-    expect(sample).toMatchObject({ number: 1, timeNs: S, outBps: 16_000, inBps: 4000, resentPerSecond: 4 });
-    expect(sample.totals.resent).toBe(4);
+    expect(sample).toMatchObject({
+      number: 1,
+      timeNs: S,
+      outBps: 16_000,
+      inBps: 4000,
+      resentPerSecond: 4,
+      copiedBps: 2000,
+    });
+    expect(sample.totals).toMatchObject({ resent: 4, copies: 2 });
     expect(sample.connections).toMatchObject([
       { conn: 'c', sentBps: 12_000, receivedBps: 800 },
       { conn: 'young', sentBps: 400 },

@@ -18,7 +18,7 @@ import { type Cell, type CellQuestion, PRIMITIVES_SERVICE } from './protocol.js'
 import { RemoteRing } from './ring.js';
 import { RemoteSemaphore } from './semaphore.js';
 import { RemoteSequencer } from './sequencer.js';
-import { ConnectionWords, type RemoteWords } from './words.js';
+import { ConnectionWords } from './words.js';
 
 /** Options of `Primitives.lock`. */
 export interface LockOptions extends WaitOptions {
@@ -52,11 +52,11 @@ const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { ...WAIT_OPTIONS, parties:
  */
 export class Primitives {
   readonly #rpc: RpcClient<typeof PRIMITIVES_SERVICE>;
-  readonly #words: RemoteWords;
+  readonly #words: ConnectionWords;
 
   readonly #producer: number;
 
-  private constructor(rpc: RpcClient<typeof PRIMITIVES_SERVICE>, words: RemoteWords, producer: number) {
+  private constructor(rpc: RpcClient<typeof PRIMITIVES_SERVICE>, words: ConnectionWords, producer: number) {
     this.#rpc = rpc;
     this.#words = words;
     this.#producer = producer;
@@ -73,6 +73,11 @@ export class Primitives {
       await rpc.close();
       throw error;
     }
+  }
+
+  /** Operations are copies to memory of the owner, a process of the same user on this host: no packets are sent. */
+  get mapsRegion(): boolean {
+    return this.#words.areMapped;
   }
 
   /** A number that many change. */

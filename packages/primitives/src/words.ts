@@ -81,6 +81,11 @@ export class ConnectionWords implements RemoteWords {
     });
   }
 
+  /** Operations are copies to memory of a local owner. */
+  get areMapped(): boolean {
+    return this.#connection.qp.maps(this.#start.rkey);
+  }
+
   whenEnded(onEnd: () => void): () => void {
     this.#onEnd.add(onEnd);
     return () => this.#onEnd.delete(onEnd);

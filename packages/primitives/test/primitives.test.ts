@@ -1,6 +1,7 @@
 /** Primitives on sockets, as programs use them. */
 
 import { describe, expect, it } from 'vitest';
+import { batchedUdpAvailable } from '../../../src/dgram-ext/index.js';
 import { listen } from '../../../src/index.js';
 import { devicesAt } from '../../../test/support/devices.js';
 import {
@@ -35,6 +36,17 @@ describe('a counter', () => {
     expect(await mine.compareAndSet(-100n, 8n)).toBe(7n);
     expect(await theirs.add()).toBe(8n);
     expect([owner.clients, owner.names]).toEqual([2, 1]);
+  });
+});
+
+describe('the memory of a local owner', () => {
+  it.skipIf(batchedUdpAvailable() !== undefined)('is mapped where both share memory, and not otherwise', async () => {
+    const owner = await servePrimitives({ device: await device({ io: 'auto' }), port: 0 });
+    for (const io of ['auto', 'dgram'] as const) {
+      const client = await openPrimitives({ device: await device({ io }), host: ADDRESS, port: owner.port });
+      expect(client.mapsRegion).toBe(io === 'auto');
+      await (await client.counter('visits')).add();
+    }
   });
 });
 

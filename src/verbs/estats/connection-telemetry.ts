@@ -3,6 +3,7 @@
  * histograms.
  */
 
+import type { Copies } from '../../memory/mapped/copies.js';
 import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../../memory/ring/enums.js';
 import type { AssociationCounts } from '../../memory/ring/protection.js';
 import {
@@ -47,6 +48,8 @@ export interface WorkRecorder {
   direct(opcode: number, postedNs: number, polledNs: number): void;
   connected(remote: string, destQpn: number): void;
   secured(protection: ConnectionProtection): void;
+  /** Operations are copies where they can be, and are counted there. */
+  mapped(copies: Copies): void;
   closed(): void;
 }
 
@@ -56,6 +59,7 @@ export const NO_RECORDER: WorkRecorder = {
   direct: () => {},
   connected: () => {},
   secured: () => {},
+  mapped: () => {},
   closed: () => {},
 };
 
@@ -86,6 +90,7 @@ export class ConnectionTelemetry implements WorkRecorder {
   #name: string;
   #remote: { readonly address: string; readonly qpn: number } | undefined;
   #protection: ConnectionProtection | undefined;
+  #copies: Copies | undefined;
   readonly #host: ConnectionHost;
   readonly #onClosed: (connection: ConnectionTelemetry) => void;
   #lastPosted = 0;
@@ -121,12 +126,21 @@ export class ConnectionTelemetry implements WorkRecorder {
     return this.#protection;
   }
 
+  get copies(): Copies | undefined {
+    return this.#copies;
+  }
+
+  mapped(copies: Copies): void {
+    this.#copies = copies;
+  }
+
   secured(protection: ConnectionProtection): void {
     this.#protection = protection;
   }
 
   connected(remote: string, destQpn: number): void {
     this.#protection = undefined;
+    this.#copies = undefined;
     this.#remote = { address: remote, qpn: destQpn };
     this.#name = `${hex(this.qpn)}>${remote}/${hex(destQpn)}`;
     this.#successes.length = 0;

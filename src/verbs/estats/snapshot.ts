@@ -48,6 +48,7 @@ export function snapshotOf(
       ...(connection.protection !== undefined && {
         protection: protectionRow(connection.protection, facts.get(connection.qpn)?.keys),
       }),
+      ...(connection.copies !== undefined && { copies: { ...connection.copies } }),
       observedSeconds: Math.min(coveredNs, endNs - connection.createdNs) / 1e9,
       ...(facts.get(connection.qpn)?.rate ?? UNLIMITED_RATE),
       covered: connections.get(connection.name)!,

@@ -1,7 +1,8 @@
-import { ChildService, copyWords, fillPattern, type NicFlags, whileAlive } from '@rocev2/command';
+import { ChildService, fillPattern, type NicFlags, reportCopies, whileAlive } from '@rocev2/command';
 import { dial, exchangeAsClient } from 'rocev2/internal/cm';
 import { crc32, NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
+import type { Copies } from 'rocev2/internal/memory';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { BlockRequester, PoolWriter } from 'rocev2/internal/window';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
@@ -45,6 +46,8 @@ export interface WindowResult {
   readonly windowStalls: number;
   /** Whether the server received every byte, with the right digest. */
   readonly verified: boolean;
+  /** What the client did by copies to mapped regions. */
+  readonly copies: Copies;
 }
 
 const GROW_AFTER_STALLS = 8;
@@ -92,8 +95,6 @@ async function writeAll(
     const setUpMessages = end.link.counters.sent;
     const { totalBytes, seconds, digest } = await pump(writer, source, settings, run);
     const result = await settled(server, totalBytes);
-    const copies = copyWords(end.device.counters());
-    if (copies !== undefined) run.note(copies);
     const descriptions = policy === 'baseline' ? 0 : 1;
     return {
       policy,
@@ -105,6 +106,7 @@ async function writeAll(
       controlMessages: result.controlMessages + end.link.counters.sent - setUpMessages - descriptions,
       windowStalls: writer instanceof PoolWriter ? writer.windowStalls : 0,
       verified: result.digest === digest && result.received === totalBytes,
+      copies: reportCopies(run, end.device.counters()),
     };
   } finally {
     await server.call('close', {}).catch(() => {});

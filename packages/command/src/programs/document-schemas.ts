@@ -71,6 +71,7 @@ export const endpointSchema = z.object({
           rekeys: number,
         })
         .optional(),
+      copies: z.object({ operations: number, bytes: number }).optional(),
       observedSeconds: number,
       rateBps: number.nullable(),
       targetRateBps: number.nullable(),

@@ -1,3 +1,4 @@
+import { copiesOf } from '@rocev2/command';
 import { pauseFrames } from '@rocev2/lab/internal';
 import { formatNs } from 'rocev2/internal/core';
 import {
@@ -30,9 +31,11 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
     return {
       inBps: 8 * perSecond('rx_bytes'),
       outBps: 8 * perSecond('tx_bytes'),
+      copiedBps: 8 * perSecond('direct_bytes'),
       resentPerSecond: perSecond('tx_retransmitted'),
       connections: busiest(now.qps).map((qp) => connection(qp, reading)),
       totals: {
+        copies: copiesOf(now.device.counters).operations,
         resent: device('tx_retransmitted'),
         naks: device('packet_seq_err'),
         rnrNaks: device('rnr_nak_received'),

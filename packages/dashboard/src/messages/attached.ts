@@ -23,9 +23,12 @@ export interface AttachedConnection {
 }
 
 export interface EndpointSample extends SampleBase {
+  /** By copies to mapped regions, which are not in {@link inBps} or {@link outBps}. */
+  readonly copiedBps: number;
   readonly resentPerSecond: number;
   readonly connections: readonly AttachedConnection[];
   readonly totals: {
+    readonly copies: number;
     readonly resent: number;
     readonly naks: number;
     readonly rnrNaks: number;

@@ -30,8 +30,10 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     '': [
       ['sends', ({ outBps }) => outBps, formatRate],
       ['receives', ({ inBps }) => inBps, formatRate],
+      ['copies to mapped regions', ({ copiedBps }) => copiedBps, formatRate],
     ],
     'since the start': [
+      ['copies', ({ totals }) => totals.copies, formatCount],
       ['retransmitted', ({ totals }) => totals.resent, formatCount],
       ['NAKs', ({ totals }) => totals.naks, formatCount],
       ['RNR NAKs', ({ totals }) => totals.rnrNaks, formatCount],

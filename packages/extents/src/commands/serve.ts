@@ -7,6 +7,7 @@ import {
   nicOf,
   type Output,
   orInterrupted,
+  reportCopies,
   type SecureFlags,
   secureOf,
   type TelemetryFlags,
@@ -15,6 +16,7 @@ import {
 import { formatBytes, type HostPort, NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { isLoopback } from 'rocev2/internal/dgram-ext';
 import { nowNs } from 'rocev2/internal/driver';
+import type { Copies } from 'rocev2/internal/memory';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import {
@@ -89,6 +91,8 @@ export interface ExtentsNodeResult extends NodeCounters {
   readonly fragments: number;
   /** Time until Ctrl-C. */
   readonly seconds: number;
+  /** What it did by copies to mapped regions of its peers. */
+  readonly copies: Copies;
 }
 
 /** What every program of a cluster opens its device with. */
@@ -185,6 +189,7 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
     fragments,
     seconds,
     ...counters,
+    copies: reportCopies(output, device.counters()),
   });
 }
 

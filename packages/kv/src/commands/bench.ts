@@ -1,14 +1,15 @@
 import {
   CommandFailure,
-  copyWords,
   defineDocument,
   EXIT_VERIFICATION_FAILED,
   endingWithFigures,
   type Output,
+  reportCopies,
 } from '@rocev2/command';
 import { NS_PER_S, NS_PER_US, randomInt, randomUnit, SeededRandom } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { Histogram, type LatencySummary } from 'rocev2/internal/estats';
+import type { Copies } from 'rocev2/internal/memory';
 import type { ClientCounters, Kv } from '../index.js';
 import { type KvReaderOptions, withReader } from './reader.js';
 
@@ -44,6 +45,8 @@ export interface KvBenchResult {
   readonly set: LatencySummary;
   /** What the reader did. */
   readonly counters: ClientCounters;
+  /** What was done by copies to mapped regions. */
+  readonly copies: Copies;
 }
 
 interface Samples {
@@ -56,8 +59,6 @@ export async function runKvBench(host: string, options: KvBenchOptions, output: 
   const result = await withReader(host, options, async (kv, device): Promise<KvBenchResult> => {
     const work = measure(kv, options, output.io.interrupted);
     const { gets, sets, seconds } = await endingWithFigures(work, output.io);
-    const copies = copyWords(device.counters());
-    if (copies !== undefined) output.note(copies);
     return {
       keys,
       valueBytes: value,
@@ -68,6 +69,7 @@ export async function runKvBench(host: string, options: KvBenchOptions, output: 
       get: gets.summary(),
       set: sets.summary(),
       counters: kv.counters(),
+      copies: reportCopies(output, device.counters()),
     };
   });
   output.line(`${keys} keys, values of ${value} bytes, ${depth} in flight, ${duration / NS_PER_S} s`);

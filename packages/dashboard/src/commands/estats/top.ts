@@ -58,9 +58,7 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
     `${output.colors.bold(endpointName(snapshot))}  ${snapshot.port}, up ${uptimeSeconds.toFixed(0)} s, ` +
       `last ${coveredSeconds.toFixed(0)} s shown, event loop late by ${formatNs(loopDelay.p99Ns)} (p99)`,
   );
-  const copies = copyWords(snapshot.device.counters);
-  if (copies !== undefined) output.line(`  ${copies}`);
-  for (const { conn, total, protection } of snapshot.qps) {
+  for (const { conn, total, protection, copies } of snapshot.qps) {
     const earlier = before?.qps.find((qp) => qp.conn === conn)?.total.counters;
     const seconds = earlier === undefined ? uptimeSeconds : uptimeSeconds - before!.uptimeSeconds;
     const rate = (name: 'tx_bytes' | 'rx_bytes') =>
@@ -71,6 +69,8 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
         `${local_ack_timeout_err} timeouts, ${rnr_nak_received} RNR NAKs`,
     );
     if (protection !== undefined) output.line(`    ${protectionWords(protection)}`);
+    const words = copies && copyWords(copies);
+    if (words !== undefined) output.line(`    ${words}`);
   }
   const rows = snapshot.groups.filter(({ stage }) => stage === 't6_t1').sort((a, b) => b.count - a.count);
   if (rows.length === 0) output.line('  no work request was completed and polled in this period');
