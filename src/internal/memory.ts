@@ -3,7 +3,6 @@
  */
 
 export type { ForeignMemory } from '../memory/foreign-memory.js';
-export type { Copies } from '../memory/mapped/copies.js';
 export type { QpAttributes } from '../memory/ring/commands.js';
 export { COUNTER_NAMES, type CounterName } from '../memory/ring/counters.js';
 export { DoorbellRing } from '../memory/ring/doorbell-ring.js';

@@ -112,4 +112,4 @@ export { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally 
 export { addSecureOptions, isSecured, type SecureFlags, secureFlagsOf, secureOf } from './secure-options.js';
 export { addHttpTelemetryOption, estatsOf, noDeviceForHttp, type TelemetryFlags } from './telemetry-options.js';
 export { addRateControlOptions, type RateControlFlags, rateControlOf } from './transfer/rate-control.js';
-export { type CopyCounters, copiesOf, copyWords, reportCopies, wireWords } from './wire-words.js';
+export { type Copies, type CopyCounters, copiesOf, copyWords, reportCopies, wireWords } from './wire-words.js';

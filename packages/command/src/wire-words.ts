@@ -1,5 +1,8 @@
 import { formatBytes } from 'rocev2/internal/core';
-import type { Copies } from 'rocev2/internal/memory';
+import type { QpRow } from 'rocev2/internal/estats';
+
+/** Operations that were copies to mapped regions of local peers. */
+export type Copies = NonNullable<QpRow['copies']>;
 
 /** What carries the data between two processes of this host, and how to choose otherwise; undefined: the network. */
 export function wireWords(

@@ -1,8 +1,7 @@
-import { ChildService, fillPattern, type NicFlags, reportCopies, whileAlive } from '@rocev2/command';
+import { ChildService, type Copies, fillPattern, type NicFlags, reportCopies, whileAlive } from '@rocev2/command';
 import { dial, exchangeAsClient } from 'rocev2/internal/cm';
 import { crc32, NS_PER_S } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
-import type { Copies } from 'rocev2/internal/memory';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
 import { BlockRequester, PoolWriter } from 'rocev2/internal/window';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';

@@ -1,4 +1,5 @@
 import {
+  type Copies,
   counted,
   defineDocument,
   estatsOf,
@@ -16,7 +17,6 @@ import {
 import { formatBytes, type HostPort, NS_PER_MS, NS_PER_S, RoceError } from 'rocev2/internal/core';
 import { isLoopback } from 'rocev2/internal/dgram-ext';
 import { nowNs } from 'rocev2/internal/driver';
-import type { Copies } from 'rocev2/internal/memory';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { openDevice } from 'rocev2/internal/verbs';
 import {

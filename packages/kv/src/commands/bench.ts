@@ -1,5 +1,6 @@
 import {
   CommandFailure,
+  type Copies,
   defineDocument,
   EXIT_VERIFICATION_FAILED,
   endingWithFigures,
@@ -9,7 +10,6 @@ import {
 import { NS_PER_S, NS_PER_US, randomInt, randomUnit, SeededRandom } from 'rocev2/internal/core';
 import { nowNs } from 'rocev2/internal/driver';
 import { Histogram, type LatencySummary } from 'rocev2/internal/estats';
-import type { Copies } from 'rocev2/internal/memory';
 import type { ClientCounters, Kv } from '../index.js';
 import { type KvReaderOptions, withReader } from './reader.js';
 
