@@ -21,6 +21,7 @@ const REMOTE_WRITE = 2;
 const REMOTE_ATOMIC = 8;
 const MW_BIND = 16;
 const ZERO_BASED = 32;
+const FLUSH_PERSISTENT = 512;
 
 export const MEMORY_OK = 0;
 /** No entry has this key, or a window is not for this queue pair. */
@@ -225,6 +226,14 @@ export class KeyTable {
     return place(entry, entry.region!, entry.regionOffset + offset, lengthBytes, out);
   }
 
+  /** {@link resolve} for the whole range that the key opens. */
+  resolveWhole(key: number, pd: number, qpn: number, required: number, out: MemoryRange): number {
+    const entry = this.#entries.get(key >>> 8);
+    if (entry === undefined) return MEMORY_BAD_KEY;
+    const { baseHigh, baseLow, lengthBytes } = entry;
+    return this.resolve(key, pd, qpn, baseHigh, baseLow, lengthBytes, required, out);
+  }
+
   /** BIND_MW (IBTA §10.6.7.2.1): true when the window now has the new key and range. Zero length unbinds. */
   bind(request: BindRequest): boolean {
     const window = this.#entries.get(request.window);
@@ -241,6 +250,7 @@ export class KeyTable {
     const region = this.#entries.get(request.regionKey >>> 8);
     if (region?.kind !== 'MR' || region.key !== request.regionKey || region.pd !== window.pd || !region.valid)
       return false;
+    if ((request.access & FLUSH_PERSISTENT) !== 0) return false;
     if ((region.access & MW_BIND) === 0 || (region.access & ZERO_BASED) !== 0) return false;
     const needsLocalWrite = (request.access & (REMOTE_WRITE | REMOTE_ATOMIC)) !== 0;
     if (needsLocalWrite && (region.access & LOCAL_WRITE) === 0) return false;
@@ -275,7 +285,7 @@ export class KeyTable {
     const region = this.#entries.get(handle);
     if (region?.kind !== 'MR' || !region.fastRegister || region.pd !== pd || region.valid) return false;
     if (newKey >>> 8 !== region.handle || !fits(offsetBytes, lengthBytes, region.backing.length)) return false;
-    if (remoteWithoutLocalWrite(access)) return false;
+    if (remoteWithoutLocalWrite(access) || (access & FLUSH_PERSISTENT) !== 0) return false;
     region.key = newKey;
     region.valid = true;
     region.generation++;
@@ -331,6 +341,9 @@ function checkAccessFlags(access: number): void {
       'remote write or remote atomic access needs local write access as well',
       'add LOCAL_WRITE (IBTA 10.6.2.1)',
     );
+  }
+  if ((access & FLUSH_PERSISTENT) !== 0) {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'the memory is not persistent', 'register it without FLUSH_PERSISTENT');
   }
 }
 

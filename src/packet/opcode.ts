@@ -4,24 +4,26 @@
  * table.
  */
 
-/** Extension headers, as bits; they are in the packet in this order. */
-export const HDR_RETH = 1;
+/** Extension headers, as bits; they are in the packet in this order. FLUSH extended header. */
+export const HDR_FETH = 1;
+/** RDMA extended header: address, key, length. */
+export const HDR_RETH = 2;
 /** ACK extended header: syndrome and MSN. */
-export const HDR_AETH = 2;
+export const HDR_AETH = 4;
 /** Atomic extended header: address, key, two operands. */
-export const HDR_ATOMIC_ETH = 4;
+export const HDR_ATOMIC_ETH = 8;
 /** Atomic ACK extended header: the value before the operation. */
-export const HDR_ATOMIC_ACK_ETH = 8;
+export const HDR_ATOMIC_ACK_ETH = 16;
 /** Datagram extended header: Q_Key and source QPN. */
-export const HDR_DETH = 16;
+export const HDR_DETH = 32;
 /** Immediate data, 4 bytes. */
-export const HDR_IMM = 32;
+export const HDR_IMM = 64;
 /** Invalidate extended header: an R_Key. */
-export const HDR_IETH = 64;
+export const HDR_IETH = 128;
 /** The 16 reserved bytes of a congestion notification packet. */
-export const HDR_CNP_RESERVED = 128;
+export const HDR_CNP_RESERVED = 256;
 /** Our own extension (see {@link VENDOR_SACK}): a bitmap of received PSNs fills the rest of the packet. */
-export const HDR_SACK = 256;
+export const HDR_SACK = 512;
 
 /** What the message is. */
 export const OP_SEND = 1;
@@ -41,6 +43,10 @@ export const OP_ATOMIC = 7;
 export const OP_CNP = 8;
 /** Report of a trimmed packet. */
 export const OP_TRIMMED = 9;
+/** FLUSH: earlier WRITEs take effect, to the extent that its FETH says, before it is answered. */
+export const OP_FLUSH = 10;
+/** ATOMIC WRITE: 8 bytes, of which no reader sees a part. */
+export const OP_ATOMIC_WRITE = 11;
 
 /** Where in its message the packet stands: the length rule of IBTA §9.7.4.1.6. */
 export const PLACE_FIRST = 1; // payload exactly the path MTU
@@ -127,6 +133,10 @@ export const RC_FETCH_ADD = 0x14;
 export const RC_SEND_LAST_INV = 0x16;
 /** SEND in one packet that invalidates an R_Key. */
 export const RC_SEND_ONLY_INV = 0x17;
+/** FLUSH (IBTA vol. 1 release 1.5, annex A19); a READ response without data answers it. */
+export const RC_FLUSH = 0x1c;
+/** ATOMIC WRITE (annex A19); a READ response without data answers it. */
+export const RC_ATOMIC_WRITE = 0x1d;
 /** Datagram: a UD SEND is always one packet. */
 export const UD_SEND_ONLY = 0x64;
 /** Datagram with immediate data. */
@@ -147,6 +157,7 @@ export const VENDOR_TRIMMED = 0xd2;
 export const VENDOR_TRIM_NAK = 0xd3;
 
 const HEADER_BYTES: ReadonlyArray<readonly [number, number]> = [
+  [HDR_FETH, 4],
   [HDR_RETH, 16],
   [HDR_AETH, 4],
   [HDR_ATOMIC_ETH, 28],
@@ -204,6 +215,8 @@ const TABLE: readonly OpcodeInfo[] = [
   info(RC_FETCH_ADD, 'FETCH_ADD', 'RC', OP_ATOMIC, PLACE_NONE, HDR_ATOMIC_ETH),
   info(RC_SEND_LAST_INV, 'SEND_LAST_WITH_INVALIDATE', 'RC', OP_SEND, PLACE_LAST, HDR_IETH),
   info(RC_SEND_ONLY_INV, 'SEND_ONLY_WITH_INVALIDATE', 'RC', OP_SEND, PLACE_ONLY, HDR_IETH),
+  info(RC_FLUSH, 'FLUSH', 'RC', OP_FLUSH, PLACE_NONE, HDR_FETH | HDR_RETH),
+  info(RC_ATOMIC_WRITE, 'ATOMIC_WRITE', 'RC', OP_ATOMIC_WRITE, PLACE_ONLY, HDR_RETH),
   ...sendAndWrite('UC', UC_BASE),
   info(UD_SEND_ONLY, 'SEND_ONLY', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH),
   info(UD_SEND_ONLY_IMM, 'SEND_ONLY_WITH_IMMEDIATE', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH | HDR_IMM),

@@ -14,6 +14,7 @@ import {
   HDR_ATOMIC_ACK_ETH,
   HDR_ATOMIC_ETH,
   HDR_DETH,
+  HDR_FETH,
   HDR_IETH,
   HDR_IMM,
   HDR_RETH,
@@ -28,6 +29,20 @@ import {
 export const BTH_BYTES = 12;
 /** Length of the invariant CRC after the payload. */
 export const ICRC_BYTES = 4;
+/** Length of the FLUSH extended header. */
+export const FETH_BYTES = 4;
+/** Placement type of a FETH, bits 3..0: earlier data are visible to all that read the memory. */
+export const FETH_GLOBAL = 1;
+/** Placement type of a FETH: earlier data are in persistent memory. */
+export const FETH_PERSISTENT = 2;
+/** Bits of the placement type. */
+export const FETH_PLACEMENT_MASK = 0x0f;
+/** The selectivity level is at bits 5..4 of a FETH: 0 for the range of the RETH, 1 for the whole memory region. */
+export const FETH_LEVEL_SHIFT = 4;
+/** Bits of the selectivity level, after the shift. */
+export const FETH_LEVEL_MASK = 3;
+/** Selectivity level of a FETH: the whole memory region, whatever range the RETH has. */
+export const FETH_REGION = 1;
 /** Length of the RDMA extended header. */
 export const RETH_BYTES = 16;
 /** Length of the ACK extended header. */
@@ -122,6 +137,8 @@ export class RocePacket {
   ackReq = false;
   /** Packet sequence number, 24 bits. */
   psn = 0;
+  /** FETH: placement type and selectivity level. */
+  feth = 0;
   /** RETH and AtomicETH: virtual address and key. */
   vaHigh = 0;
   /** Bits 31..0 of the virtual address. */
@@ -217,6 +234,10 @@ export function readBth(b: Uint8Array, o: number, info: OpcodeInfo, out: RocePac
 /** Reads the extension headers from `start` on; they are in the order of their bits in opcode.ts. */
 export function readExtensions(b: Uint8Array, start: number, headers: number, out: RocePacket): void {
   let o = start;
+  if ((headers & HDR_FETH) !== 0) {
+    out.feth = readU32(b, o);
+    o += FETH_BYTES;
+  }
   if ((headers & HDR_RETH) !== 0) {
     out.vaHigh = readU32(b, o);
     out.vaLow = readU32(b, o + 4);
@@ -277,6 +298,24 @@ export function writeBth(
   b[o + 8] = ackReq ? 0x80 : 0;
   writeU24(b, o + 9, psn);
   return o + BTH_BYTES;
+}
+
+/** Whether a FETH asks for something: placement types and a selectivity level that are defined. */
+export function isFethDefined(feth: number): boolean {
+  const placement = feth & FETH_PLACEMENT_MASK;
+  const level = (feth >>> FETH_LEVEL_SHIFT) & FETH_LEVEL_MASK;
+  return placement !== 0 && (placement & ~(FETH_GLOBAL | FETH_PERSISTENT)) === 0 && level <= FETH_REGION;
+}
+
+/** Whether a FETH asks for the whole memory region, whatever range the RETH has. */
+export function selectsRegion(feth: number): boolean {
+  return ((feth >>> FETH_LEVEL_SHIFT) & FETH_LEVEL_MASK) === FETH_REGION;
+}
+
+/** Writes a FETH: placement type and selectivity level as one number. */
+export function writeFeth(b: Uint8Array, o: number, feth: number): number {
+  writeU32(b, o, feth);
+  return o + FETH_BYTES;
 }
 
 /** Writes a RETH: 64-bit address in halves, key, length in bytes. */
@@ -375,6 +414,7 @@ export function emitRoce(fields: RoceFields, payload: Uint8Array = new Uint8Arra
   b[8] |= fields.resv7 ?? 0;
 
   const { vaHigh = 0, vaLow = 0, rkey = 0, swapHigh = 0, swapLow = 0, compareHigh = 0, compareLow = 0 } = fields;
+  if (headers & HDR_FETH) o = writeFeth(b, o, fields.feth ?? 0);
   if (headers & HDR_RETH) o = writeReth(b, o, vaHigh, vaLow, rkey, fields.dmaLength ?? 0);
   if (headers & HDR_AETH) o = writeAeth(b, o, fields.syndrome ?? 0, fields.msn ?? 0);
   if (headers & HDR_ATOMIC_ETH) {

@@ -11,6 +11,7 @@ import {
   HDR_ATOMIC_ACK_ETH,
   HDR_ATOMIC_ETH,
   HDR_DETH,
+  HDR_FETH,
   HDR_IETH,
   HDR_IMM,
   HDR_RETH,
@@ -20,6 +21,11 @@ import {
 } from './opcode.js';
 import {
   BTH_BYTES,
+  FETH_GLOBAL,
+  FETH_LEVEL_MASK,
+  FETH_LEVEL_SHIFT,
+  FETH_PERSISTENT,
+  FETH_PLACEMENT_MASK,
   ICRC_BYTES,
   PARSE_OK,
   PARSE_REASONS,
@@ -27,6 +33,7 @@ import {
   RocePacket,
   readBth,
   readExtensions,
+  selectsRegion,
 } from './roce.js';
 
 /** Fields of a header by name, for text and JSON. */
@@ -67,6 +74,25 @@ export function syndromeName(syndrome: number): string {
     default:
       return `reserved ${hex(syndrome, 2)}`;
   }
+}
+
+/** `GLOBAL|PERSISTENT` for the placement type of a FETH; reserved bits as a number. */
+export function placementName(feth: number): string {
+  const type = feth & FETH_PLACEMENT_MASK;
+  const reserved = type & ~(FETH_GLOBAL | FETH_PERSISTENT);
+  const names = [
+    ...(type & FETH_GLOBAL ? ['GLOBAL'] : []),
+    ...(type & FETH_PERSISTENT ? ['PERSISTENT'] : []),
+    ...(reserved !== 0 || type === 0 ? [hex(reserved, 1)] : []),
+  ];
+  return names.join('|');
+}
+
+/** `RANGE` or `REGION` for the selectivity level of a FETH; the number where it is reserved. */
+export function selectivityName(feth: number): string {
+  if (selectsRegion(feth)) return 'REGION';
+  const level = (feth >>> FETH_LEVEL_SHIFT) & FETH_LEVEL_MASK;
+  return level === 0 ? 'RANGE' : `reserved ${level}`;
 }
 
 /** Describes the UDP payload `bytes[offset, offset + length)`, clipped to the array. Never throws. */
@@ -118,6 +144,7 @@ function addExtensions(headers: number, p: RocePacket, fields: HeaderFields): vo
   const add = (header: number, values: HeaderFields) => {
     if (headers & header) Object.assign(fields, values);
   };
+  add(HDR_FETH, { placement: placementName(p.feth), level: selectivityName(p.feth) });
   add(HDR_RETH | HDR_ATOMIC_ETH, { va: hex64(p.vaHigh, p.vaLow), rkey: hex(p.rkey, 8) });
   add(HDR_RETH, { dmaLength: p.dmaLength });
   add(HDR_AETH, { syndrome: syndromeName(p.syndrome), msn: p.msn });

@@ -3,7 +3,7 @@
  * every host that Node runs on.
  */
 
-import { IS_LITTLE_ENDIAN } from '../core/bytes.js';
+import { copyBytes, IS_LITTLE_ENDIAN } from '../core/bytes.js';
 import type { MemoryRange } from '../memory/memory-range.js';
 import { RC_FETCH_ADD } from '../packet/opcode.js';
 import type { RocePacket } from '../packet/roce.js';
@@ -15,6 +15,7 @@ interface Original {
 }
 
 const word = new Uint8Array(8);
+const wordAsLong = new BigUint64Array(word.buffer);
 
 export function readHostU64(range: MemoryRange, out: Original): void {
   range.copyTo(0, 8, word, 0);
@@ -35,6 +36,17 @@ export function executeAtomic(packet: RocePacket, range: MemoryRange, out: Origi
     return;
   }
   apply(packet, out, range);
+}
+
+/** ATOMIC WRITE: places eight bytes so that no reader of memory of several threads or processes sees a part. */
+export function placeAtomically(range: MemoryRange, from: Uint8Array, fromOffset: number): void {
+  const shared = range.sharedLongs();
+  if (shared === undefined) {
+    range.place(0, from, fromOffset, word.length);
+    return;
+  }
+  copyBytes(from, fromOffset, word, 0, word.length);
+  Atomics.store(shared.longs, shared.index, wordAsLong[0]);
 }
 
 function executeShared(packet: RocePacket, longs: BigUint64Array, index: number): bigint {

@@ -30,7 +30,7 @@ import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import { ATOMIC_BYTES, type RocePacket } from '../packet/roce.js';
 import { LOSS_DROPPED, LOSS_REPORTED } from '../retransmit/recovery.js';
 import { writeHostU64 } from './atomic.js';
-import { KIND_ATOMIC, KIND_DATA, KIND_READ, type Outstanding } from './outstanding.js';
+import { KIND_ATOMIC, KIND_DATA, KIND_PLACEMENT, KIND_READ, type Outstanding } from './outstanding.js';
 import type { Retransmitter } from './retransmitter.js';
 import type { SendSide } from './send-side.js';
 import type { QueuePairParts } from './transport.js';
@@ -237,7 +237,7 @@ export class Completer {
       }
     }
     const index = out.find(psn, out.head);
-    if (index < 0 || out.kindOf(index) !== kind) {
+    if (index < 0 || !isAnsweredBy(out.kindOf(index), kind)) {
       this.#badResponse(isNext);
       return;
     }
@@ -263,6 +263,11 @@ export class Completer {
   /** False when that cannot be done; the QP has failed or the packet is dropped. */
   #place(packet: RocePacket, bytes: Uint8Array, index: number, isNext: boolean): boolean {
     const out = this.#out;
+    if (out.kindOf(index) === KIND_PLACEMENT) {
+      if (packet.payloadBytes === 0) return true;
+      this.#badResponse(isNext);
+      return false;
+    }
     if (this.#sinkIndex !== index || !this.#sink.stillValid) {
       this.#sq.read(index, this.#wqe);
       const { keys } = this.#parts.host;
@@ -296,4 +301,9 @@ export class Completer {
     if (isNext) this.#completion.completeInError(STATUS_LOC_PROT_ERR, 0);
     return false;
   }
+}
+
+/** A READ response also answers FLUSH and ATOMIC WRITE. */
+function isAnsweredBy(request: number, answer: number): boolean {
+  return request === answer || (request === KIND_PLACEMENT && answer === KIND_READ);
 }

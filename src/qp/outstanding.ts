@@ -6,8 +6,8 @@
  *              head        cursor    started                 producer     (WQE indices)
  *            unacked       sendPsn   newPsn                               (PSNs)
  *
- * head <= cursor <= started. The cursor is where sending continues: it is at `started` except after a rewind. READs and
- * atomics take a slot of `reads` each until their response is complete.
+ * head <= cursor <= started. The cursor is where sending continues: it is at `started` except after a rewind. READs,
+ * atomics, FLUSH and ATOMIC WRITE take a slot of `reads` each until their response is complete.
  */
 
 import { RD_ATOMIC_MAX } from '../memory/ring/attribute-ranges.js';
@@ -19,6 +19,8 @@ export const KIND_READ = 1;
 export const KIND_ATOMIC = 2;
 /** Local operation: no packet, no PSN. */
 export const KIND_LOCAL = 3;
+/** FLUSH or ATOMIC WRITE: one PSN, and a READ response without data answers it. */
+export const KIND_PLACEMENT = 4;
 
 const READ_SLOTS_USUAL = 16;
 

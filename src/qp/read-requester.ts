@@ -1,12 +1,12 @@
 /**
- * Requests READs and atomics (IBTA vol. 1 §9.7.3.1). A READ that is longer than the window becomes several READ
+ * Requests READs, atomics, FLUSH and ATOMIC WRITE (IBTA vol. 1 §9.7.3.1, annex A19). A READ that is longer than the window becomes several READ
  * requests on the wire, with the same PSNs as a single one, so that responses never overrun the receive buffer.
  */
 
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import type { TxBatch } from '../port/datagram.js';
-import { KIND_ATOMIC } from './outstanding.js';
-import { writeAtomicRequest, writeReadRequest } from './request-packets.js';
+import { KIND_READ } from './outstanding.js';
+import { writeReadRequest, writeSingleRequest } from './request-packets.js';
 import type { Segmenter } from './segmenter.js';
 import type { SendSide } from './send-side.js';
 import type { QueuePairParts } from './transport.js';
@@ -30,7 +30,7 @@ export class ReadRequester {
 
   /** {@link emit} had nothing to send: true where the window was the cause, false where the limit of READs was. */
   waitsForWindow(index: number, isWindowFull: boolean): boolean {
-    return this.#hasRoom || (isWindowFull && this.#side.out.kindOf(index) === KIND_ATOMIC);
+    return this.#hasRoom || (isWindowFull && this.#side.out.kindOf(index) !== KIND_READ);
   }
 
   /**
@@ -38,18 +38,18 @@ export class ReadRequester {
    * has to wait.
    */
   emit(index: number, psn: number, batch: TxBatch, used: number, window: number): number {
-    if (this.#side.out.kindOf(index) === KIND_ATOMIC) return this.#emitAtomic(psn, batch, used < window);
+    if (this.#side.out.kindOf(index) !== KIND_READ) return this.#emitSingle(psn, batch, used < window);
     return this.#emitRead(index, psn, batch, used, window);
   }
 
-  #emitAtomic(psn: number, batch: TxBatch, isInWindow: boolean): number {
+  #emitSingle(psn: number, batch: TxBatch, isInWindow: boolean): number {
     const { reads } = this.#side.out;
     if (!isInWindow) return 0;
     if (reads.endOf(psn) < 0) {
       if (!this.#hasRoom) return 0;
       reads.push(psn, psn);
     }
-    writeAtomicRequest(this.#parts, batch, this.#segmenter.wqe, psn);
+    writeSingleRequest(this.#parts, batch, this.#segmenter, psn);
     return 1;
   }
 

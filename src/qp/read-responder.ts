@@ -1,11 +1,18 @@
 /**
- * READs and atomics as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2): executes each once, keeps a record of
- * it, and sends the answers in request order. A repeated request is answered again from its record.
+ * READs, atomics, FLUSH and ATOMIC WRITE as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2, annex A19): executes
+ * each once, keeps a record of it, and sends the answers in request order. A repeated request is answered again from its record.
  */
 
+import { MEMORY_OK } from '../memory/key-table.js';
 import { MemoryRange } from '../memory/memory-range.js';
 import { COUNTER } from '../memory/ring/counters.js';
-import { ACCESS_REMOTE_ATOMIC, ACCESS_REMOTE_READ } from '../memory/ring/enums.js';
+import {
+  ACCESS_FLUSH_GLOBAL,
+  ACCESS_FLUSH_PERSISTENT,
+  ACCESS_REMOTE_ATOMIC,
+  ACCESS_REMOTE_READ,
+  ACCESS_REMOTE_WRITE,
+} from '../memory/ring/enums.js';
 import { WAIT_PACING } from '../memory/ring/telemetry-page.js';
 import { MESSAGE_BYTES_MAX } from '../memory/ring/work-queue.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, SYNDROME_ACK } from '../packet/aeth.js';
@@ -15,18 +22,23 @@ import {
   ATOMIC_BYTES,
   BTH_MIGREQ,
   BTH_PAD_SHIFT,
+  FETH_GLOBAL,
+  FETH_PERSISTENT,
+  isFethDefined,
   type RocePacket,
+  selectsRegion,
   writeAeth,
   writeAtomicAckEth,
   writeBth,
 } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { REPLAY_REWIND, type ReceiverRecovery } from '../retransmit/recovery.js';
-import { executeAtomic, readHostU64 } from './atomic.js';
+import { executeAtomic, placeAtomically, readHostU64 } from './atomic.js';
 import { borrowPayload } from './borrowed-payload.js';
 import { resolveRemote } from './reassembler.js';
 import {
   RECORD_ATOMIC,
+  RECORD_PLACEMENT,
   RECORD_READ,
   type ResponderRecord,
   ResponderRecords,
@@ -85,14 +97,25 @@ export class ReadResponder {
    * Returns the PSNs it takes; 0 when it has to be dropped, because repeated requests fill the queue of answers;
    * REQUEST_REFUSED.
    */
-  execute(packet: RocePacket, msn: number): number {
-    return packet.info.kind === op.OP_READ_REQUEST ? this.#executeRead(packet, msn) : this.#executeAtomic(packet, msn);
+  execute(packet: RocePacket, bytes: Uint8Array, msn: number): number {
+    switch (packet.info.kind) {
+      case op.OP_READ_REQUEST:
+        return this.#executeRead(packet, msn);
+      case op.OP_ATOMIC:
+        return this.#executeAtomic(packet, msn);
+      case op.OP_FLUSH:
+        return this.#executeFlush(packet, msn);
+      default:
+        return this.#executeAtomicWrite(packet, bytes, msn);
+    }
   }
 
   /** Returns the expected PSN after it: another one only where READs are executed again. */
   replay(packet: RocePacket, expectedPsn: number, msn: number): number {
-    if (packet.info.kind === op.OP_READ_REQUEST) return this.#replayRead(packet, expectedPsn, msn);
-    this.#replayAtomic(packet, msn);
+    const { kind } = packet.info;
+    if (kind === op.OP_READ_REQUEST) return this.#replayRead(packet, expectedPsn, msn);
+    if (kind === op.OP_ATOMIC) this.#replayAtomic(packet, msn);
+    else this.#replayPlacement(packet, msn);
     return expectedPsn;
   }
 
@@ -102,7 +125,7 @@ export class ReadResponder {
   }
 
   #mayExecute(access: number, record: ResponderRecord | undefined): record is ResponderRecord {
-    const allowed = (this.#parts.attributes.accessFlags & access) !== 0;
+    const allowed = (this.#parts.attributes.accessFlags & access) === access;
     // While the first answer of the oldest record is pending, the peer has more outstanding than was agreed.
     return allowed && record !== undefined && !this.#responses.hasFirstAnswerOf(record);
   }
@@ -118,16 +141,15 @@ export class ReadResponder {
     }
     const job = this.#responses.append();
     if (job === undefined) return 0;
-    const psns = this.#responsePackets(lengthBytes);
     const record = this.#records.take();
+    const psns = this.#fillReadJob(job, packet, lengthBytes, msn);
     record.kind = RECORD_READ;
     record.firstPsn = packet.psn;
-    record.lastPsn = psnAdd(packet.psn, psns - 1);
+    record.lastPsn = job.lastPsn;
     record.rkey = packet.rkey;
     record.vaHigh = packet.vaHigh;
     record.vaLow = packet.vaLow;
     record.lengthBytes = lengthBytes;
-    this.#fillReadJob(job, packet, psns, msn);
     job.firstAnswerOf = record;
     parts.host.counters[COUNTER.rx_read_requests]++;
     return psns;
@@ -137,20 +159,22 @@ export class ReadResponder {
     return Math.max(1, Math.ceil(lengthBytes / this.#parts.link.mtuBytes));
   }
 
-  #fillReadJob(job: ResponseJob, packet: RocePacket, psns: number, msn: number): void {
+  /** Returns the PSNs of the answer. */
+  #fillReadJob(job: ResponseJob, packet: RocePacket, lengthBytes: number, msn: number): number {
+    const psns = this.#responsePackets(lengthBytes);
     job.kind = RECORD_READ;
     job.range.copyFrom(this.#range);
     job.startPsn = packet.psn;
     job.cursorPsn = packet.psn;
     job.lastPsn = psnAdd(packet.psn, psns - 1);
     job.msn = msn;
-    job.lengthBytes = packet.dmaLength;
+    job.lengthBytes = lengthBytes;
     job.firstAnswerOf = undefined;
+    return psns;
   }
 
   #replayRead(packet: RocePacket, expectedPsn: number, msn: number): number {
-    const psns = this.#responsePackets(packet.dmaLength);
-    const lastPsn = psnAdd(packet.psn, psns - 1);
+    const lastPsn = psnAdd(packet.psn, this.#responsePackets(packet.dmaLength) - 1);
     if (packet.dmaLength > MESSAGE_BYTES_MAX) return expectedPsn;
     if (!this.#recovery.restartsReads) {
       // Never beyond what was executed: the expected PSN already counts the whole original request.
@@ -169,7 +193,7 @@ export class ReadResponder {
     const job = this.#repeatedAnswer(packet.psn, lastPsn);
     if (job === undefined) return expectedPsn;
     if (this.#recovery.replay === REPLAY_REWIND) this.#countRewind(packet.psn, reached);
-    this.#fillReadJob(job, packet, psns, msn);
+    this.#fillReadJob(job, packet, packet.dmaLength, msn);
     return psnDiff(lastPsn, expectedPsn) < 0 ? expectedPsn : psnAdd(lastPsn, 1);
   }
 
@@ -236,6 +260,60 @@ export class ReadResponder {
     if (job !== undefined) this.#fillAtomicJob(job, record, msn);
   }
 
+  /** What earlier requests wrote is in memory, where everybody sees it: only the rights are to be checked. */
+  #executeFlush(packet: RocePacket, msn: number): number {
+    const { feth, dmaLength } = packet;
+    const access = accessOfFlush(feth);
+    const isDefined = isFethDefined(feth) && dmaLength <= MESSAGE_BYTES_MAX;
+    if (!isDefined || !this.#mayExecute(access, this.#records.oldest)) return this.#refuse(NAK_INVALID_REQUEST);
+    if (!this.#resolveFlush(packet, access)) return this.#refuse(NAK_REMOTE_ACCESS);
+    if (this.#responses.isFull) return 0;
+    this.#answerPlacement(packet, msn);
+    return 1;
+  }
+
+  #resolveFlush(packet: RocePacket, access: number): boolean {
+    const { host, pd, qpn } = this.#parts;
+    if (selectsRegion(packet.feth)) {
+      return host.keys.resolveWhole(packet.rkey, pd, qpn, access, this.#range) === MEMORY_OK;
+    }
+    return resolveRemote(this.#parts, packet, packet.dmaLength, access, this.#range);
+  }
+
+  #executeAtomicWrite(packet: RocePacket, bytes: Uint8Array, msn: number): number {
+    const parts = this.#parts;
+    const isWhole = packet.payloadBytes === ATOMIC_BYTES && packet.dmaLength === ATOMIC_BYTES;
+    const isAligned = (packet.vaLow & (ATOMIC_BYTES - 1)) === 0;
+    if (!isWhole || !isAligned || !this.#mayExecute(ACCESS_REMOTE_WRITE, this.#records.oldest)) {
+      return this.#refuse(NAK_INVALID_REQUEST);
+    }
+    const range = this.#range;
+    if (!resolveRemote(parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_WRITE, range)) return this.#refuse(NAK_REMOTE_ACCESS);
+    if (this.#responses.isFull) return 0;
+    if (parts.host.carriesPayload) placeAtomically(range, bytes, packet.payloadOffset);
+    if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS);
+    this.#answerPlacement(packet, msn);
+    parts.host.counters[COUNTER.rx_write_requests]++;
+    return 1;
+  }
+
+  #answerPlacement(packet: RocePacket, msn: number): void {
+    const job = this.#responses.append()!;
+    const record = this.#records.take();
+    record.kind = RECORD_PLACEMENT;
+    record.firstPsn = packet.psn;
+    record.lastPsn = packet.psn;
+    this.#fillReadJob(job, packet, 0, msn);
+    job.firstAnswerOf = record;
+  }
+
+  /** It is answered again, and not executed again: a later request may have written the same memory. */
+  #replayPlacement(packet: RocePacket, msn: number): void {
+    if (this.#records.find(RECORD_PLACEMENT, packet.psn) === undefined) return;
+    const job = this.#repeatedAnswer(packet.psn, packet.psn);
+    if (job !== undefined) this.#fillReadJob(job, packet, 0, msn);
+  }
+
   emit(batch: TxBatch, now: number): number {
     const job = this.#responses.front;
     if (job === undefined) return EMIT_NOTHING;
@@ -299,6 +377,14 @@ export class ReadResponder {
 function responseOpcode(isFirst: boolean, isLast: boolean): number {
   if (isFirst) return isLast ? op.RC_READ_RESPONSE_ONLY : op.RC_READ_RESPONSE_FIRST;
   return isLast ? op.RC_READ_RESPONSE_LAST : op.RC_READ_RESPONSE_MIDDLE;
+}
+
+/** Access flags that a FLUSH with this FETH needs. */
+function accessOfFlush(feth: number): number {
+  return (
+    ((feth & FETH_GLOBAL) === 0 ? 0 : ACCESS_FLUSH_GLOBAL) |
+    ((feth & FETH_PERSISTENT) === 0 ? 0 : ACCESS_FLUSH_PERSISTENT)
+  );
 }
 
 /** A repeated READ may ask for any part of the original, with the same key. */

@@ -10,16 +10,18 @@ import {
   STATUS_SUCCESS,
   WR_ATOMIC_CMP_AND_SWP,
   WR_ATOMIC_FETCH_AND_ADD,
+  WR_ATOMIC_WRITE,
   WR_BIND_MW,
+  WR_FLUSH,
   WR_LOCAL_INV,
   WR_RDMA_READ,
   WR_REG_MR,
 } from '../memory/ring/enums.js';
 import { WAIT_FENCE, WAIT_NOTHING } from '../memory/ring/telemetry-page.js';
-import { ATOMIC_BYTES } from '../packet/roce.js';
+import { ATOMIC_BYTES, isFethDefined } from '../packet/roce.js';
 import { executeLocal } from './local-operations.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
-import { KIND_ATOMIC, KIND_DATA, KIND_READ } from './outstanding.js';
+import { KIND_ATOMIC, KIND_DATA, KIND_PLACEMENT, KIND_READ } from './outstanding.js';
 import type { Segmenter } from './segmenter.js';
 import type { SendSide } from './send-side.js';
 import type { QueuePairParts } from './transport.js';
@@ -60,6 +62,13 @@ export class RequestStarter {
         if (attributes.maxRdAtomic === 0) return this.#fail(STATUS_LOC_QP_OP_ERR);
         if (wqe.messageBytes !== ATOMIC_BYTES) return this.#fail(STATUS_LOC_LEN_ERR);
         return this.#startMessage(KIND_ATOMIC, ACCESS_LOCAL_WRITE);
+      case WR_FLUSH:
+        if (attributes.maxRdAtomic === 0 || !isFethDefined(wqe.immediate)) return this.#fail(STATUS_LOC_QP_OP_ERR);
+        return this.#startMessage(KIND_PLACEMENT, 0);
+      case WR_ATOMIC_WRITE:
+        if (attributes.maxRdAtomic === 0) return this.#fail(STATUS_LOC_QP_OP_ERR);
+        if (wqe.messageBytes !== ATOMIC_BYTES) return this.#fail(STATUS_LOC_LEN_ERR);
+        return this.#startMessage(KIND_PLACEMENT, 0);
       case WR_LOCAL_INV:
         // Waits for all earlier work, which may still use the memory or key.
         return out.head === index ? this.#executeLocal() : this.#waits(WAIT_FENCE);
@@ -74,7 +83,7 @@ export class RequestStarter {
   #startMessage(kind: number, required: number): boolean {
     const segmenter = this.#segmenter;
     if (!segmenter.resolve(required)) return this.#fail(STATUS_LOC_PROT_ERR);
-    const psns = kind === KIND_ATOMIC ? 1 : segmenter.packetCount;
+    const psns = kind === KIND_DATA || kind === KIND_READ ? segmenter.packetCount : 1;
     if (psns > MESSAGE_PSNS_MAX) return this.#fail(STATUS_LOC_LEN_ERR);
     this.#side.out.start(kind, psns);
     return true;
@@ -106,7 +115,9 @@ export class RequestStarter {
     const segmenter = this.#segmenter;
     if (segmenter.holds(index)) return true;
     segmenter.read(index);
-    if (segmenter.resolve(this.#side.out.kindOf(index) === KIND_DATA ? 0 : ACCESS_LOCAL_WRITE)) return true;
+    const kind = this.#side.out.kindOf(index);
+    const takesData = kind === KIND_READ || kind === KIND_ATOMIC;
+    if (segmenter.resolve(takesData ? ACCESS_LOCAL_WRITE : 0)) return true;
     this.#side.completion.fail(index, STATUS_LOC_PROT_ERR);
     return false;
   }

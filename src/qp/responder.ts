@@ -202,7 +202,7 @@ export class Responder {
   #duplicate(packet: RocePacket): void {
     this.#parts.host.counters[COUNTER.duplicate_request]++;
     const { kind } = packet.info;
-    if (kind === op.OP_READ_REQUEST || kind === op.OP_ATOMIC) this.#replay(packet);
+    if (kind !== op.OP_SEND && kind !== op.OP_WRITE) this.#replay(packet);
     // Also without AckReq: a retransmitting peer does not know which packets have arrived, and the one with AckReq may
     // be lost each time.
     else this.#acknowledger.acknowledge();
@@ -229,7 +229,7 @@ export class Responder {
     const { kind } = packet.info;
     if (!this.#reassembler.isInSequence(packet)) this.#fail(NAK_INVALID_REQUEST, packet.psn, STATUS_REM_INV_REQ_ERR);
     else if (kind === op.OP_SEND || kind === op.OP_WRITE) this.#executeData(packet, bytes);
-    else this.#executeRequest(packet);
+    else this.#executeRequest(packet, bytes);
   }
 
   #executeData(packet: RocePacket, bytes: Uint8Array): void {
@@ -252,8 +252,8 @@ export class Responder {
     if (!reassembler.complete(packet)) this.#parts.lifecycle.enterError(true);
   }
 
-  #executeRequest(packet: RocePacket): void {
-    const psns = this.#reads.execute(packet, psnAdd(this.msn, 1));
+  #executeRequest(packet: RocePacket, bytes: Uint8Array): void {
+    const psns = this.#reads.execute(packet, bytes, psnAdd(this.msn, 1));
     if (psns === REQUEST_REFUSED) this.#fail(this.#reads.refusedSyndrome, packet.psn, STATUS_REM_INV_REQ_ERR);
     if (psns <= 0) return;
     this.expectedPsn = psnAdd(packet.psn, psns);

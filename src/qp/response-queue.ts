@@ -1,6 +1,6 @@
 /**
  * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. Also the
- * records of the last executed READs and atomics, from which a repeated request is answered again (IBTA vol. 1
+ * records of the last requests that were executed for them, from which a repeated request is answered again (IBTA vol. 1
  * §9.7.5.1.2, "responder resources").
  */
 
@@ -9,6 +9,8 @@ import { psnAdd, psnDiff, psnInRange } from '../packet/psn.js';
 
 export const RECORD_READ = 1;
 export const RECORD_ATOMIC = 2;
+/** FLUSH or ATOMIC WRITE: its answer has no data. */
+export const RECORD_PLACEMENT = 3;
 
 export class ResponderRecord {
   kind = 0;
@@ -38,7 +40,7 @@ export class ResponderRecords {
     this.#next = 0;
   }
 
-  /** The record that the next READ or atomic will take; undefined when the QP accepts none. */
+  /** The record that the next request will take; undefined when the QP accepts none. */
   get oldest(): ResponderRecord | undefined {
     return this.#ring[this.#next];
   }
@@ -119,9 +121,13 @@ export class ResponseQueue {
     return this.count === 0 ? undefined : this.#ring[this.#head];
   }
 
+  get isFull(): boolean {
+    return this.count === this.#capacity;
+  }
+
   /** A job to fill in at the end, or undefined when the queue is full. */
   append(): ResponseJob | undefined {
-    if (this.count === this.#capacity) return undefined;
+    if (this.isFull) return undefined;
     if (this.count === this.#ring.length) this.#grow();
     this.count++;
     return this.#at(this.count - 1);

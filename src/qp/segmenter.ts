@@ -130,6 +130,13 @@ export class Segmenter {
     return isLast ? this.wqe.messageBytes - place * mtuBytes : mtuBytes;
   }
 
+  /** Copies the data of a message that is one packet. Returns the offset after them. */
+  copyData(to: Uint8Array, offset: number): number {
+    const { messageBytes } = this.wqe;
+    if (this.#parts.host.carriesPayload) this.#source.gather(0, messageBytes, to, offset);
+    return offset + messageBytes;
+  }
+
   /** Writes packet `place` of the message into the batch's next slot and seals it. */
   write(batch: TxBatch, place: number, isLast: boolean, ackReq: boolean, psn: number, now: number): void {
     const { wqe } = this;

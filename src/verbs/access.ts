@@ -1,4 +1,6 @@
 import {
+  ACCESS_FLUSH_GLOBAL,
+  ACCESS_FLUSH_PERSISTENT,
   ACCESS_LOCAL_WRITE,
   ACCESS_MW_BIND,
   ACCESS_REMOTE_ATOMIC,
@@ -21,6 +23,10 @@ export const Access = {
   MW_BIND: ACCESS_MW_BIND,
   /** Addresses count from 0 instead of a virtual address. */
   ZERO_BASED: ACCESS_ZERO_BASED,
-  /** Everything a peer may do. */
+  /** The peer may FLUSH: what it has written before is visible to all that read the memory. */
+  FLUSH_GLOBAL: ACCESS_FLUSH_GLOBAL,
+  /** The peer may FLUSH to persistent memory. Of queue pairs: memory of a process is not persistent. */
+  FLUSH_PERSISTENT: ACCESS_FLUSH_PERSISTENT,
+  /** READ, WRITE and atomics of a peer. */
   REMOTE_ALL: ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
 } as const;

@@ -1,7 +1,9 @@
-import { checkOptions, checkWhole, type OptionNames, shown } from '../core/arguments.js';
+import { checkOneOf, checkOptions, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { ACCESS_ALL, WR_OPCODES } from '../memory/ring/enums.js';
-import type { SendQueue, Sge } from '../memory/ring/work-queue.js';
+import { checkAccess } from '../memory/ring/attribute-ranges.js';
+import { WR_OPCODES } from '../memory/ring/enums.js';
+import { MESSAGE_BYTES_MAX, type SendQueue, type Sge } from '../memory/ring/work-queue.js';
+import { FETH_GLOBAL, FETH_LEVEL_SHIFT, FETH_PERSISTENT } from '../packet/roce.js';
 import type { AddressHandle } from './address-handle.js';
 import type { WrId } from './completion-queue.js';
 import type { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
@@ -92,6 +94,21 @@ export type SendWorkRequest = Common &
         /** Modulo 2^64. */
         readonly add: bigint;
       } & Remote)
+    | ({
+        /** Eight bytes into the peer's memory, of which no reader sees a part; `remoteAddr` is a multiple of 8. */
+        readonly opcode: 'ATOMIC_WRITE';
+      } & Omit<Gather, 'solicited'> &
+        Remote)
+    | ({
+        /** Done when earlier WRITEs and ATOMIC_WRITEs to this memory of the peer have taken effect there. */
+        readonly opcode: 'FLUSH';
+        /** Bytes from `remoteAddr`, 0 to 2^31. */
+        readonly length: number;
+        /** `GLOBAL`: all that read the memory see the data. `PERSISTENT`: they outlive a power failure. */
+        readonly placement: 'GLOBAL' | 'PERSISTENT';
+        /** `REGION`: the whole region of the key, whatever address and length are given. Default `RANGE`. */
+        readonly level?: 'RANGE' | 'REGION' | undefined;
+      } & Remote)
     | {
         /** Makes a key of this side invalid: of a fast-register region or a type 2 window. */
         readonly opcode: 'LOCAL_INV';
@@ -171,6 +188,8 @@ const FIELDS: OptionNames<Record<FieldsOf<SendWorkRequest>, unknown>> = {
   length: true,
   iova: true,
   access: true,
+  placement: true,
+  level: true,
 };
 
 export function checkFields(request: SendWorkRequest): void {
@@ -183,7 +202,12 @@ const CARRIES_DATA: ReadonlySet<SendWorkRequest['opcode']> = new Set([
   'SEND_WITH_INV',
   'RDMA_WRITE',
   'RDMA_WRITE_WITH_IMM',
+  'ATOMIC_WRITE',
 ]);
+
+const LEVELS = ['RANGE', 'REGION'] as const;
+const PLACEMENTS = ['GLOBAL', 'PERSISTENT'] as const;
+const FETH_OF_PLACEMENT = [FETH_GLOBAL, FETH_PERSISTENT] as const;
 
 /** Once: a shift of BigInts makes a new one each time. */
 const U64_END = 1n << 64n;
@@ -202,10 +226,6 @@ function u32(name: string, value: number): number {
 
 function u24(name: string, value: number): number {
   return checkWhole(name, value, 0, 0xff_ffff);
-}
-
-function access(value: number): number {
-  return checkWhole('access', value, 0, ACCESS_ALL);
 }
 
 /**
@@ -236,27 +256,34 @@ export function writeSend(sq: SendQueue, index: number, request: SendWorkRequest
     case 'ATOMIC_FETCH_AND_ADD':
       sq.putOperands(u64('add', request.add), 0n);
       break;
+    case 'FLUSH': {
+      const { length, placement, level = 'RANGE' } = request;
+      const feth = FETH_OF_PLACEMENT[checkOneOf('placement', placement, PLACEMENTS)];
+      const selected = checkOneOf('level', level, LEVELS) << FETH_LEVEL_SHIFT;
+      sq.putFlush(feth | selected, checkWhole('length', length, 0, MESSAGE_BYTES_MAX));
+      break;
+    }
     case 'LOCAL_INV':
       sq.putRemote(0n, u32('invalidateRkey', request.invalidateRkey));
       break;
     case 'BIND_MW': {
       const { mw, rkey, mr, offset, length } = request;
       sq.putRemote(u64('address', mr.addr + BigInt(offset)), u32('rkey', rkey));
-      sq.putBinding(mw.handle, access(request.access));
+      sq.putBinding(mw.handle, checkAccess('access', request.access));
       sq.putSges([{ addr: 0n, length, lkey: mr.lkey }]);
       break;
     }
     case 'REG_MR': {
       const { mr, key, offset, length, iova } = request;
       sq.putRemote(u64('iova', iova), u32('key', key));
-      sq.putBinding(mr.handle, access(request.access));
+      sq.putBinding(mr.handle, checkAccess('access', request.access));
       sq.putSges([{ addr: BigInt(offset), length, lkey: 0 }]);
       break;
     }
   }
   if ('inline' in request && request.inline !== undefined) {
     if (!CARRIES_DATA.has(request.opcode)) {
-      const hint = 'only SEND and RDMA_WRITE take their data inline';
+      const hint = 'only SEND, RDMA_WRITE and ATOMIC_WRITE take their data inline';
       throw new RoceError('ERR_ROCE_CONFLICT', `inline data with ${request.opcode}`, hint);
     }
     sq.putInline(request.inline);

@@ -23,6 +23,7 @@ function arbitraryFields(opcode: number): fc.Arbitrary<NaiveFields> {
     ackReq: fc.boolean(),
     resv7: fc.integer({ min: 0, max: 0x7f }),
     psn: u24,
+    feth: u32,
     va: u64,
     rkey: u32,
     dmaLength: u32,
@@ -64,6 +65,7 @@ function inHalves(f: NaiveFields) {
 
 /** The fields each extension header holds: only these can be read back. */
 const HEADER_FIELDS: Array<[number, Array<keyof ReturnType<typeof inHalves>>]> = [
+  [opcodes.HDR_FETH, ['feth']],
   [opcodes.HDR_RETH, ['vaHigh', 'vaLow', 'rkey', 'dmaLength']],
   [opcodes.HDR_AETH, ['syndrome', 'msn']],
   [opcodes.HDR_ATOMIC_ETH, ['vaHigh', 'vaLow', 'rkey', 'swapHigh', 'swapLow', 'compareHigh', 'compareLow']],
@@ -152,6 +154,7 @@ describe('malformed packets', () => {
       'unexpected_payload',
     ],
     ['a FETCH_ADD with payload', `1400ffff0000001100000000 ${'00'.repeat(28)} aabbccdd ${ICRC}`, 'unexpected_payload'],
+    ['a FLUSH with payload', `1c00ffff0000001100000000 ${'00'.repeat(20)} aabbccdd ${ICRC}`, 'unexpected_payload'],
     ['a CNP with payload', `8100ffff4000001100000000 ${'00'.repeat(16)} aabbccdd ${ICRC}`, 'unexpected_payload'],
     ['a SACK without bitmap', `d100ffff0000001100000000 1f000001 ${ICRC}`, 'bad_sack'],
     ['a SACK with pad', `d110ffff0000001100000000 1f000001 ffffff00 ${ICRC}`, 'bad_sack'],

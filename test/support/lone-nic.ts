@@ -49,6 +49,7 @@ export interface SentPacket {
   readonly va: bigint;
   readonly rkey: number;
   readonly dmaLength: number;
+  readonly feth: number;
   readonly immediate: number;
   readonly invalidateRkey: number;
   readonly orig: bigint;
@@ -186,6 +187,7 @@ export class LoneNic {
       va: (BigInt(p.vaHigh) << 32n) | BigInt(p.vaLow),
       rkey: p.rkey,
       dmaLength: p.dmaLength,
+      feth: p.feth,
       immediate: p.immediate,
       invalidateRkey: p.invalidateRkey,
       orig: (BigInt(p.origHigh) << 32n) | BigInt(p.origLow),

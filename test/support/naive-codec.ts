@@ -13,7 +13,7 @@ export function naiveCrc32(bytes: Uint8Array): number {
   return bufferCrc32.unsigned(Buffer.from(bytes));
 }
 
-type HeaderName = 'reth' | 'aeth' | 'atomic' | 'atomicAck' | 'deth' | 'imm' | 'ieth' | 'zero16' | 'bitmap';
+type HeaderName = 'feth' | 'reth' | 'aeth' | 'atomic' | 'atomicAck' | 'deth' | 'imm' | 'ieth' | 'zero16' | 'bitmap';
 
 /** How long the payload may be: any, none, or (SACK) a bitmap. */
 export interface NaiveOpcode {
@@ -50,6 +50,8 @@ export const NAIVE_OPCODES: NaiveOpcode[] = [
   { opcode: 0x14, headers: ['atomic'], payload: 'none' },
   { opcode: 0x16, headers: ['ieth'], payload: 'any' },
   { opcode: 0x17, headers: ['ieth'], payload: 'any' },
+  { opcode: 0x1c, headers: ['feth', 'reth'], payload: 'none' },
+  { opcode: 0x1d, headers: ['reth'], payload: 'any' },
   ...sendWrite.map(([op, headers]) => ({ opcode: 0x20 + op, headers, payload: 'any' as const })),
   { opcode: 0x64, headers: ['deth'], payload: 'any' },
   { opcode: 0x65, headers: ['deth', 'imm'], payload: 'any' },
@@ -71,6 +73,7 @@ export interface NaiveFields {
   ackReq: boolean;
   resv7: number;
   psn: number;
+  feth: number;
   va: bigint;
   rkey: number;
   dmaLength: number;
@@ -106,7 +109,8 @@ export function naiveEncode(f: NaiveFields, payload: Uint8Array): Uint8Array {
     at += 8;
   };
   for (const header of known.headers) {
-    if (header === 'reth') {
+    if (header === 'feth') u32(f.feth);
+    else if (header === 'reth') {
       u64(f.va);
       u32(f.rkey);
       u32(f.dmaLength);

@@ -101,7 +101,7 @@ export class Pair {
 const PAIR_DEFAULTS = {
   pkeyIndex: 0,
   port: 1,
-  accessFlags: Access.REMOTE_ALL,
+  accessFlags: Access.REMOTE_ALL | Access.FLUSH_GLOBAL,
   maxDestRdAtomic: 16,
   maxRdAtomic: 16,
   minRnrTimer: 12,
@@ -191,7 +191,7 @@ export async function createPair(options: PairOptions = {}): Promise<Pair> {
     const cq = await device.createCq(1024);
     const recvCq = await device.createCq(1024);
     const qp = await pd.createQp({ sendCq: cq, recvCq, maxSendSge: 4, maxRecvSge: 4, ...options.qp });
-    const mr = await pd.regMr(options.memoryBytes ?? 1 << 20, Access.REMOTE_ALL | Access.MW_BIND);
+    const mr = await pd.regMr(options.memoryBytes ?? 1 << 20, Access.REMOTE_ALL | Access.FLUSH_GLOBAL | Access.MW_BIND);
     return { host: simHost, device, pd, cq, recvCq, qp, mr, startPsn };
   };
   const a = await player(hostA, options.startPsnA ?? 0x000100);

@@ -70,6 +70,7 @@ function details(p: DecodedPacket): string {
   if (p.psp) words.push(`PSP spi=${hex(p.psp.spi)} phase=${p.psp.phase} iv=${p.psp.iv}`);
   if (p.mad)
     words.push(p.mad.rejectReason ? `${p.mad.name} (${p.mad.rejectReason})` : p.mad.name, `tid=${p.mad.transactionId}`);
+  if (p.feth) words.push(`${p.feth.placement} of ${p.feth.level}`);
   if (p.reth) words.push(`va=${hex(p.reth.va)} rkey=${hex(p.reth.rkey)} len=${p.reth.dmaLength}`);
   if (p.atomicEth) {
     const { va, rkey, swapOrAdd, compare } = p.atomicEth;

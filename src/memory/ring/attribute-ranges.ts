@@ -1,4 +1,5 @@
 import { checkWhole } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
 import { PATH_MTUS } from '../../packet/path-mtu.js';
 import {
   QP_ATTR_ACCESS_FLAGS,
@@ -34,7 +35,6 @@ const U32_MAX = 0xffffffff;
 const RANGES: ReadonlyArray<
   readonly [bit: number, field: keyof QpAttributes, min: number, max: number, name?: string]
 > = [
-  [QP_ATTR_ACCESS_FLAGS, 'accessFlags', 0, ACCESS_ALL],
   [QP_ATTR_PKEY_INDEX, 'pkeyIndex', 0, 0],
   [QP_ATTR_PORT, 'port', 1, 1],
   [QP_ATTR_QKEY, 'qkey', 0, U32_MAX],
@@ -57,6 +57,17 @@ const RANGES: ReadonlyArray<
   [QP_ATTR_REMOTE_SOURCE_PORT, 'remoteSourcePort', 0, SOURCE_PORT_FLOW],
 ];
 
+/** Throws ERR_ROCE_OUT_OF_RANGE unless the value is a combination of access flags. Returns it. */
+export function checkAccess(name: string, value: unknown): number {
+  const access = checkWhole(name, value, 0, ACCESS_ALL);
+  if ((access & ~ACCESS_ALL) === 0) return access;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `${name} has unknown flags: ${access & ~ACCESS_ALL}`,
+    'it must be a combination of flags of Access',
+  );
+}
+
 /**
  * Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is not a whole number in its range.
  */
@@ -64,4 +75,5 @@ export function checkAttributes(values: Readonly<Partial<QpAttributes>>, mask: n
   for (const [bit, field, min, max, name = field] of RANGES) {
     if ((mask & bit) !== 0) checkWhole(name, values[field], min, max);
   }
+  if ((mask & QP_ATTR_ACCESS_FLAGS) !== 0) checkAccess('accessFlags', values.accessFlags);
 }

@@ -19,7 +19,9 @@ import {
   WC_FLAG_WITH_INV,
   WR_ATOMIC_CMP_AND_SWP,
   WR_ATOMIC_FETCH_AND_ADD,
+  WR_ATOMIC_WRITE,
   WR_BIND_MW,
+  WR_FLUSH,
   WR_LOCAL_INV,
   WR_OPCODES,
   WR_RDMA_READ,
@@ -110,7 +112,10 @@ function operandLines(wqe: SendWqe): string[] {
   switch (wqe.opcode) {
     case WR_RDMA_WRITE:
     case WR_RDMA_READ:
+    case WR_ATOMIC_WRITE:
       return [remote];
+    case WR_FLUSH:
+      return [remote, `FETH ${hex(wqe.immediate, 8)}`];
     case WR_RDMA_WRITE_WITH_IMM:
       return [remote, `immediate ${hex(wqe.immediate, 8)}`];
     case WR_SEND_WITH_IMM:

@@ -18,6 +18,10 @@ export const WR_ATOMIC_FETCH_AND_ADD = 6;
 export const WR_LOCAL_INV = 7;
 export const WR_BIND_MW = 8;
 export const WR_SEND_WITH_INV = 9;
+/** Earlier WRITEs to a range of the peer take effect before it is done. */
+export const WR_FLUSH = 14;
+/** Eight bytes of which no reader sees a part. */
+export const WR_ATOMIC_WRITE = 15;
 export const WR_REG_MR = 32;
 
 export const WR_OPCODES = {
@@ -31,6 +35,8 @@ export const WR_OPCODES = {
   LOCAL_INV: WR_LOCAL_INV,
   BIND_MW: WR_BIND_MW,
   SEND_WITH_INV: WR_SEND_WITH_INV,
+  FLUSH: WR_FLUSH,
+  ATOMIC_WRITE: WR_ATOMIC_WRITE,
   REG_MR: WR_REG_MR,
 } as const;
 
@@ -46,6 +52,8 @@ export const WC_COMP_SWAP = 3;
 export const WC_FETCH_ADD = 4;
 export const WC_BIND_MW = 5;
 export const WC_LOCAL_INV = 6;
+export const WC_FLUSH = 8;
+export const WC_ATOMIC_WRITE = 9;
 export const WC_REG_MR = 16;
 export const WC_RECV = 128;
 export const WC_RECV_RDMA_WITH_IMM = 129;
@@ -58,6 +66,8 @@ const WC_OPCODE_NAMES = new Map([
   [WC_FETCH_ADD, 'FETCH_ADD'],
   [WC_BIND_MW, 'BIND_MW'],
   [WC_LOCAL_INV, 'LOCAL_INV'],
+  [WC_FLUSH, 'FLUSH'],
+  [WC_ATOMIC_WRITE, 'ATOMIC_WRITE'],
   [WC_REG_MR, 'REG_MR'],
   [WC_RECV, 'RECV'],
   [WC_RECV_RDMA_WITH_IMM, 'RECV_RDMA_WITH_IMM'],
@@ -81,6 +91,10 @@ export function wcOpcodeOf(wrOpcode: number): number {
       return WC_LOCAL_INV;
     case WR_BIND_MW:
       return WC_BIND_MW;
+    case WR_FLUSH:
+      return WC_FLUSH;
+    case WR_ATOMIC_WRITE:
+      return WC_ATOMIC_WRITE;
     case WR_REG_MR:
       return WC_REG_MR;
     default:
@@ -88,7 +102,7 @@ export function wcOpcodeOf(wrOpcode: number): number {
   }
 }
 
-/** `RDMA_READ` for {@link WC_RDMA_READ}; `opcode 9` for a number without a name. */
+/** `RDMA_READ` for {@link WC_RDMA_READ}; `opcode 10` for a number without a name. */
 export function wcOpcodeName(opcode: number): WcOpcodeName {
   return (WC_OPCODE_NAMES as ReadonlyMap<number, WcOpcodeName>).get(opcode) ?? `opcode ${opcode}`;
 }
@@ -171,7 +185,19 @@ export const ACCESS_REMOTE_ATOMIC = 8;
 export const ACCESS_MW_BIND = 16;
 /** Addresses count from 0 instead of a virtual address. */
 export const ACCESS_ZERO_BASED = 32;
-export const ACCESS_ALL = 63;
+/** The peer may FLUSH: make data that it has written visible to all that read the memory. */
+export const ACCESS_FLUSH_GLOBAL = 256;
+/** The peer may FLUSH to persistent memory. */
+export const ACCESS_FLUSH_PERSISTENT = 512;
+export const ACCESS_ALL =
+  ACCESS_LOCAL_WRITE |
+  ACCESS_REMOTE_WRITE |
+  ACCESS_REMOTE_READ |
+  ACCESS_REMOTE_ATOMIC |
+  ACCESS_MW_BIND |
+  ACCESS_ZERO_BASED |
+  ACCESS_FLUSH_GLOBAL |
+  ACCESS_FLUSH_PERSISTENT;
 
 export const QPS_RESET = 0;
 export const QPS_INIT = 1;

@@ -6,7 +6,7 @@
  *   4  u32 message bytes                              16 ...  SGEs
  *   8  u64 remote address (bind/reg: the new base)
  *  16  u32 rkey (bind/reg: the new key)               SGE, 16 bytes:
- *  20  u32 immediate | rkey to invalidate               0 u64 address   8 u32 bytes   12 u32 lkey
+ *  20  u32 immediate | rkey to invalidate | FETH        0 u64 address   8 u32 bytes   12 u32 lkey
  *  24  u64 compare, or add (atomics)
  *  32  u64 swap (atomics)
  *  40  u32 address handle   44 u32 remote QPN   48 u32 Q_Key (UD)
@@ -206,6 +206,12 @@ export class SendQueue extends WorkQueue {
   /** Immediate data, or the key that the peer is to invalidate. */
   putImmediate(value: number): void {
     this.view.setUint32(this.#at + 20, value, true);
+  }
+
+  /** FLUSH: what the FETH says, and the bytes of the range, of which there are none in the request. */
+  putFlush(feth: number, lengthBytes: number): void {
+    this.putImmediate(feth);
+    this.view.setUint32(this.#at + 4, lengthBytes, true);
   }
 
   /** Atomics: the operand to compare with or to add, and the one that replaces the value. */

@@ -8,6 +8,7 @@ import {
   HDR_ATOMIC_ACK_ETH,
   HDR_ATOMIC_ETH,
   HDR_DETH,
+  HDR_FETH,
   HDR_IETH,
   HDR_IMM,
   HDR_RETH,
@@ -27,7 +28,7 @@ import {
   pspVersion,
 } from '../../packet/psp.js';
 import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../../packet/roce.js';
-import { syndromeName } from '../../packet/view.js';
+import { placementName, selectivityName, syndromeName } from '../../packet/view.js';
 import type { TrainPlace } from './captured-packet.js';
 import { type DecodedMad, decodeMad } from './decoded-mad.js';
 import type { CapturedDatagram } from './udp-in-capture.js';
@@ -133,6 +134,8 @@ export interface DecodedPacket extends CapturePlace {
   readonly psp?: DecodedPsp;
   /** There unless the packet is malformed, or protected and not opened. */
   readonly bth?: DecodedBth;
+  /** FLUSH extended header: placement type and selectivity level, for people. */
+  readonly feth?: { readonly placement: string; readonly level: string };
   /** RDMA extended header: where, with which key, how many bytes. */
   readonly reth?: { readonly va: bigint; readonly rkey: number; readonly dmaLength: number };
   /** Of acknowledgements and READ responses. */
@@ -232,6 +235,7 @@ function headersOf(p: RocePacket, bytes: Uint8Array): Partial<DecodedPacket> {
       psn: p.psn,
       payloadBytes: headers & HDR_SACK ? 0 : p.payloadBytes,
     },
+    ...(headers & HDR_FETH && { feth: { placement: placementName(p.feth), level: selectivityName(p.feth) } }),
     ...(headers & HDR_RETH && { reth: { va: bigFromU64(p.vaHigh, p.vaLow), rkey: p.rkey, dmaLength: p.dmaLength } }),
     ...(headers & HDR_AETH && { aeth: { ...describeSyndrome(p.syndrome), msn: p.msn } }),
     ...(headers & HDR_ATOMIC_ETH && {

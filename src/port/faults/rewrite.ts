@@ -10,6 +10,7 @@ import {
   HDR_ATOMIC_ACK_ETH,
   HDR_ATOMIC_ETH,
   HDR_DETH,
+  HDR_FETH,
   HDR_IETH,
   HDR_IMM,
   HDR_RETH,
@@ -21,6 +22,7 @@ import {
   ATOMIC_ETH_BYTES,
   BTH_BYTES,
   DETH_BYTES,
+  FETH_BYTES,
   ICRC_BYTES,
   IETH_BYTES,
   IMM_BYTES,
@@ -47,6 +49,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(
       ['qpn', 0, 40, 24],
       ['ackreq', 0, 64, 1],
       ['psn', 0, 72, 24],
+      ['feth', HDR_FETH, 0, 32],
       ['va', HDR_RETH | HDR_ATOMIC_ETH, 0, 64],
       ['rkey', HDR_RETH | HDR_ATOMIC_ETH, 64, 32],
       ['dmalen', HDR_RETH, 96, 32],
@@ -64,6 +67,7 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(
 );
 
 const HEADERS: ReadonlyArray<readonly [number, number]> = [
+  [HDR_FETH, FETH_BYTES],
   [HDR_RETH, RETH_BYTES],
   [HDR_AETH, AETH_BYTES],
   [HDR_ATOMIC_ETH, ATOMIC_ETH_BYTES],

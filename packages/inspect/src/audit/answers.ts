@@ -168,7 +168,7 @@ export class Answers {
     if (span.exceededBy > 0) {
       reporter.violation(
         66,
-        `the READ of packet ${span.packet} is answered after the READ or atomic of packet ${span.exceededBy}: more than ${requests.readLimit} were outstanding`,
+        `the ${span.what} of packet ${span.packet} is answered after the READ or atomic of packet ${span.exceededBy}: more than ${requests.readLimit} were outstanding`,
         span.packet,
         span.exceededBy,
       );
@@ -220,7 +220,7 @@ export class Answers {
     const count = span.last - span.first + 1;
     if (fits.length > 0) reporter.pass(61);
     else {
-      const text = `${info.name} is response ${index + 1} of ${count} to the READ of packet ${span.packet}`;
+      const text = `${info.name} is response ${index + 1} of ${count} to the ${span.what} of packet ${span.packet}`;
       reporter.violation(61, text, span.packet);
       return;
     }
@@ -228,7 +228,7 @@ export class Answers {
     const expected = fits.map(({ first, last, bytes }) => (position === last ? bytes - (position - first) * mtu : mtu));
     if (expected.includes(payloadBytes)) reporter.pass(62);
     else {
-      const text = `the response with PSN ${hex(psn)} carries ${payloadBytes} bytes; the READ of packet ${span.packet} expects ${expected[0]}`;
+      const text = `the response with PSN ${hex(psn)} carries ${payloadBytes} bytes; the ${span.what} of packet ${span.packet} expects ${expected[0]}`;
       reporter.violation(62, text, span.packet);
     }
   }

@@ -46,7 +46,7 @@ export interface AuditedPackets {
   readonly roce: number;
   /** RoCEv2 that a receiver drops: malformed, or with a wrong ICRC. */
   readonly unsound: number;
-  /** RoCEv2 with opcodes whose form is not known here: RD, XRC, FLUSH, ATOMIC WRITE, those of manufacturers. */
+  /** RoCEv2 with opcodes whose form is not known here: RD, XRC, those of manufacturers. */
   readonly foreign: number;
   /** Protected (in PSP), which cannot be checked: left out. */
   readonly protected: number;

@@ -9,7 +9,7 @@ import {
   ROBUSTNESS_RULES,
   SECURITY_RULES,
 } from './catalogue/operation.js';
-import { ATOMIC_RULES, ERROR_RULES, READ_RULES } from './catalogue/reads.js';
+import { ATOMIC_RULES, ERROR_RULES, PLACEMENT_RULES, READ_RULES } from './catalogue/reads.js';
 import { REQUEST_RULES } from './catalogue/request-rules.js';
 import type { Rule, RuleSection } from './rule.js';
 
@@ -26,6 +26,7 @@ export const RULE_SECTIONS: readonly RuleSection[] = [
   DATAGRAM_RULES,
   SECURITY_RULES,
   ROBUSTNESS_RULES,
+  PLACEMENT_RULES,
 ];
 
 export const RULES: readonly Rule[] = RULE_SECTIONS.flatMap(({ rules }) => rules);

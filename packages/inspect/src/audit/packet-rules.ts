@@ -6,15 +6,19 @@
 import type { PacketView } from 'rocev2/internal/capture';
 import { readU16, toHex } from 'rocev2/internal/core';
 import {
+  ATOMIC_BYTES,
   addWords,
   BTH_BYTES,
   BTH_MULTIPATH,
   BTH_TRAILER,
   finishChecksum,
   HDR_AETH,
+  HDR_FETH,
   HDR_RETH,
   ICRC_BYTES,
   IP_PROTOCOL_UDP,
+  isFethDefined,
+  OP_ATOMIC_WRITE,
   OP_CNP,
   opcodeName,
   PARSE_OK,
@@ -36,11 +40,13 @@ const MESSAGE_BYTES_MAX = 0x80000000;
 /** NAK codes 0x60..0x63; 0x64 is of reliable datagrams, the others are reserved. */
 const NAK_CODES_RC = 4;
 const CNP_RESERVED_BYTES = 16;
+/** Placement type and selectivity level. */
+const FETH_BITS = 0x3f;
 
-/** Opcodes of IBTA that the table of packet/opcode.ts does not have: RD, XRC, FLUSH, ATOMIC WRITE. */
+/** Opcodes of IBTA that the table of packet/opcode.ts does not have: RD, XRC. */
 function isForeignOpcode(opcode: number): boolean {
   const transport = opcode >> 5;
-  return transport === 2 || transport === 5 || transport >= 6 || opcode === 0x1c || opcode === 0x1d;
+  return transport === 2 || transport === 5 || transport >= 6;
 }
 
 export const PACKET_SOUND = 0;
@@ -213,8 +219,28 @@ export class PacketRules {
         this.#violation(28, seen, `the RETH says ${packet.dmaLength} bytes; expected at most 2147483648`);
       } else this.#ledger.pass(28);
     }
+    if (info.kind === OP_ATOMIC_WRITE) this.#checkAtomicWrite(seen, packet);
+    if ((info.headers & HDR_FETH) !== 0) this.#checkFeth(seen, packet);
     if ((info.headers & HDR_AETH) !== 0) this.#checkSyndrome(seen, packet);
     if (info.kind === OP_CNP) this.#checkCnp(seen, packet, start);
+  }
+
+  #checkAtomicWrite(seen: PacketView, { payloadBytes, dmaLength, vaLow }: RocePacket): void {
+    const isAligned = (vaLow & (ATOMIC_BYTES - 1)) === 0;
+    if (payloadBytes === ATOMIC_BYTES && dmaLength === ATOMIC_BYTES && isAligned) this.#ledger.pass(112);
+    else {
+      const place = isAligned ? '' : ' to an address that is no multiple of 8';
+      const text = `an ATOMIC WRITE carries ${payloadBytes} bytes${place}, and its RETH says ${dmaLength}; expected 8 of both, aligned`;
+      this.#violation(112, seen, text);
+    }
+  }
+
+  #checkFeth(seen: PacketView, { feth }: RocePacket): void {
+    if (isFethDefined(feth) && (feth & ~FETH_BITS) === 0) this.#ledger.pass(113);
+    else {
+      const text = `the FETH is 0x${feth.toString(16)}; expected placement types 1 and 2, level 0 or 1, and no other bits`;
+      this.#violation(113, seen, text);
+    }
   }
 
   #checkSyndrome(seen: PacketView, { syndrome }: RocePacket): void {

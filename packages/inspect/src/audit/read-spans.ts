@@ -12,7 +12,10 @@ export interface ReadSpan {
   last: number;
   /** Position of the following request; Infinity while there is none. */
   nextAt: number;
+  /** READ responses answer it. */
   readonly isRead: boolean;
+  /** In sentences. */
+  readonly what: string;
   readonly packet: number;
   /** Of the RETH: bits 63..32 of the address. */
   readonly vaHigh: number;

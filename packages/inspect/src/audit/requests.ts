@@ -242,7 +242,7 @@ export class Requests {
       else this.nak.newRequests++;
     }
     let last = position;
-    if (kind === OP_READ_REQUEST || kind === OP_ATOMIC) last = this.#takeRead(packet, position, reporter);
+    if (kind !== OP_SEND && kind !== OP_WRITE) last = this.#takeRead(packet, position, reporter);
     this.next = Math.max(position, last) + 1;
     if (this.order.take(packet, reporter)) {
       this.messages.add(this.next - 1);
@@ -260,8 +260,8 @@ export class Requests {
   }
 
   #takeRead(packet: RocePacket, position: number, reporter: RuleReporter): number {
-    const isRead = packet.info.kind === OP_READ_REQUEST;
-    const bytes = isRead ? packet.dmaLength : 0;
+    const { kind, name } = packet.info;
+    const bytes = kind === OP_READ_REQUEST ? packet.dmaLength : 0;
     const { mtu } = this.order;
     const least = packetsOf(bytes, mtu || MTU_MAX);
     this.#slack = mtu === 0 ? packetsOf(bytes, MTU_MIN) - least : 0;
@@ -269,7 +269,8 @@ export class Requests {
       first: position,
       last: this.#slack > 0 ? -1 : position + least - 1,
       nextAt: Number.POSITIVE_INFINITY,
-      isRead,
+      isRead: kind !== OP_ATOMIC,
+      what: kind === OP_READ_REQUEST ? 'READ' : name.replace('_', ' '),
       packet: reporter.packet,
       vaHigh: packet.vaHigh,
       vaLow: packet.vaLow,

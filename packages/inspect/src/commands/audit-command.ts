@@ -29,7 +29,7 @@ import { CaptureCopy, type CaptureDamage, type CapturedPacket, CaptureStream } f
 import { chooseCrc32 } from 'rocev2/internal/driver';
 import type { IpAddress } from 'rocev2/internal/packet';
 import { Audit, type AuditReport } from '../audit/audit.js';
-import { ruleOf } from '../audit/catalogue.js';
+import { RULES, ruleOf } from '../audit/catalogue.js';
 import { IcrcRepair } from '../audit/fix-icrc.js';
 import { junitReport } from '../audit/junit.js';
 import { sarifReport } from '../audit/sarif.js';
@@ -52,7 +52,6 @@ interface AuditResult extends AuditReport {
 const AUDIT_DOCUMENT = defineDocument<AuditResult>('audit');
 
 const PACKETS_PER_TURN = 4096;
-const RULES_MAX = 111;
 
 interface AuditCommandOptions {
   readonly rules?: readonly number[];
@@ -77,7 +76,7 @@ export function register(program: Command, io: CliIo): void {
     .option(
       '--explain <rule>',
       'print the text of a rule; with a file, also the packets around each finding',
-      rangeOption(1, RULES_MAX),
+      rangeOption(1, RULES.length),
     )
     .option('--strict', 'exit with code 4 also if a rule of level should is broken')
     .option('--at <address>', 'address of the host that made the capture', addressOption)

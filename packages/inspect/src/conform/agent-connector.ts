@@ -109,5 +109,6 @@ function offerOf(value: (name: string) => string): Offer {
     open: { ...memory('open'), bytes: Number(value('open_bytes')) },
     readOnly: memory('read_only'),
     foreign: memory('foreign'),
+    flushes: value('flush') === '1',
   };
 }

@@ -5,6 +5,7 @@ import { CONNECTION_CASES } from './cases/connection-cases.js';
 import { ERROR_CASES } from './cases/errors.js';
 import { FORMAT_CASES } from './cases/format-cases.js';
 import { KEY_CASES } from './cases/keys.js';
+import { PLACEMENT_CASES } from './cases/placement.js';
 import { READ_CASES } from './cases/reads-and-atomics.js';
 import { REQUESTER_CASES } from './cases/requester.js';
 import { SEQUENCE_CASES } from './cases/sequences.js';
@@ -17,6 +18,7 @@ export const CASES: readonly TestCase[] = [
   ...ACKNOWLEDGEMENT_CASES,
   ...WRAP_CASES,
   ...READ_CASES,
+  ...PLACEMENT_CASES,
   ...COMBINED_CASES,
   ...ERROR_CASES,
   ...KEY_CASES,

@@ -11,12 +11,14 @@
  *    44 12  memory of another protection domain: address (8), key (4)
  *    56 12  a window of this connection on the open memory, which a SEND can invalidate: address (8), key (4);
  *        older targets end before it
+ *    68  1  1: the open memory may be flushed, and takes ATOMIC WRITEs; older targets end before it
  */
 
 const MAGIC = Uint8Array.of(0x72, 0x6f, 0x63, 0x65, 0x76, 0x32, 0x63, 0x66);
 export const OFFER_VERSION = 1;
 const OFFER_BYTES_MIN = 56;
-const OFFER_BYTES = 68;
+const OFFER_WITH_WINDOW_BYTES = 68;
+const OFFER_BYTES = 69;
 
 export interface OfferedMemory {
   readonly address: bigint;
@@ -34,6 +36,8 @@ export interface Offer {
   readonly readOnly: OfferedMemory;
   readonly foreign: OfferedMemory;
   readonly window?: OfferedMemory;
+  /** The open memory may be flushed, and takes ATOMIC WRITEs. */
+  readonly flushes?: boolean;
   readonly isWriteOnly?: boolean;
 }
 
@@ -54,6 +58,7 @@ export function encodeOffer({
   readOnly,
   foreign,
   window,
+  flushes,
 }: Offer): Uint8Array {
   const data = new Uint8Array(window === undefined ? OFFER_BYTES_MIN : OFFER_BYTES);
   const view = new DataView(data.buffer);
@@ -71,6 +76,7 @@ export function encodeOffer({
   if (window !== undefined) {
     view.setBigUint64(56, window.address);
     view.setUint32(64, window.key);
+    data[68] = flushes === true ? 1 : 0;
   }
   return data;
 }
@@ -85,6 +91,9 @@ export function parseOffer(data: Uint8Array): Offer | undefined {
     open: { address: view.getBigUint64(16), key: view.getUint32(24), bytes: view.getUint32(28) },
     readOnly: { address: view.getBigUint64(32), key: view.getUint32(40) },
     foreign: { address: view.getBigUint64(44), key: view.getUint32(52) },
-    ...(data.length >= OFFER_BYTES && { window: { address: view.getBigUint64(56), key: view.getUint32(64) } }),
+    ...(data.length >= OFFER_WITH_WINDOW_BYTES && {
+      window: { address: view.getBigUint64(56), key: view.getUint32(64) },
+    }),
+    flushes: data.length >= OFFER_BYTES && data[68] === 1,
   };
 }

@@ -33,6 +33,7 @@ export function lackOf(
   if (needs.includes('window') && offer?.window === undefined) return 'the target binds no memory window';
   if (needs.includes('receives') && offer?.receives === 0) return 'the service names no receives';
   if (needs.includes('atomics') && depth === 0) return 'the target answers no READs and atomics';
+  if (needs.includes('FLUSH') && offer?.flushes !== true) return 'the target does not announce FLUSH and ATOMIC WRITE';
   if (offer?.isWriteOnly === true && testCase.steps(known).some(needsMore)) {
     return 'the memory of the service can only be written';
   }

@@ -65,7 +65,7 @@ export class ConformService {
     const memory = {
       pd,
       foreignPd,
-      open: await pd.regMr(OPEN_BYTES, Access.REMOTE_ALL | Access.MW_BIND),
+      open: await pd.regMr(OPEN_BYTES, Access.REMOTE_ALL | Access.FLUSH_GLOBAL | Access.MW_BIND),
       readOnly: await pd.regMr(OTHER_BYTES, Access.LOCAL_WRITE | Access.REMOTE_READ),
       foreign: await foreignPd.regMr(OTHER_BYTES, Access.REMOTE_ALL),
       receives: await pd.regMr(RECEIVE_PACKETS * PATH_MTU_MAX, Access.LOCAL_WRITE),
@@ -102,7 +102,7 @@ export class ConformService {
         state: 'INIT',
         pkeyIndex: 0,
         port: 1,
-        accessFlags: wish?.isClosed === true ? 0 : Access.REMOTE_ALL,
+        accessFlags: wish?.isClosed === true ? 0 : Access.REMOTE_ALL | Access.FLUSH_GLOBAL,
         recovery: this.#recovery,
       });
       for (let i = 0; i < RECEIVES; i++) qp.postRecv({ sges: [receives.sge(0, receiveBytes)] });
@@ -118,6 +118,7 @@ export class ConformService {
           readOnly: { address: readOnly.addr, key: readOnly.rkey },
           foreign: { address: foreign.addr, key: foreign.rkey },
           window: { address: open.addr + BigInt(WINDOW_OFFSET), key: windowKey },
+          flushes: true,
         }),
       });
       this.counts.connections++;

@@ -84,7 +84,7 @@ export interface CaseTerms {
  * What a case needs beyond a connection: of the target; of the tester's port, which has to set DSCP and ECN
  * (`traffic class`); or of the way to the target (`RDMA CM`).
  */
-export type Need = 'memory' | 'window' | 'receives' | 'atomics' | 'traffic class' | 'RDMA CM';
+export type Need = 'memory' | 'window' | 'receives' | 'atomics' | 'FLUSH' | 'traffic class' | 'RDMA CM';
 
 export type CaseConnection = Omit<ConnectionTerms, 'mtu' | 'answerMs' | 'toNobody'>;
 

@@ -138,7 +138,7 @@ describe('rocev2 audit', () => {
     const [result] = JSON.parse(readFileSync(sarif, 'utf8')).runs[0].results;
     expect(result).toMatchObject({ ruleId: 'ROCE040', level: 'error' });
     const xml = readFileSync(junit, 'utf8');
-    expect(xml).toContain('<testsuites tests="50" failures="1"');
+    expect(xml).toContain('<testsuites tests="52" failures="1"');
     expect(xml).toContain('<failure type="must" message="The MSN counts completed messages.">packets ');
     const comments = [...new CaptureReader(readFileSync(annotated))].flatMap(({ comment }, i) =>
       comment ? [[i + 1, comment]] : [],

@@ -4,6 +4,8 @@ import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../../.
 import {
   CNP,
   RC_ACK,
+  RC_ATOMIC_WRITE,
+  RC_FLUSH,
   RC_READ_REQUEST,
   RC_READ_RESPONSE_FIRST,
   RC_READ_RESPONSE_LAST,
@@ -202,6 +204,16 @@ const connections = (qpnOf: (i: number) => number): Turn[] =>
   );
 const square = (i: number) => (i * i * 104_729) & 0xffffff;
 
+/** An ATOMIC WRITE and a FLUSH after a WRITE, with their answers. */
+const placement = (atomicWrite: Partial<Turn> = {}, feth = 1): Turn[] => [
+  ...CM,
+  { opcode: RC_WRITE_ONLY, psn: 50, bytes: 2, dmaLength: 2 },
+  { opcode: RC_ATOMIC_WRITE, psn: 51, bytes: 8, dmaLength: 8, vaLow: 0x1000, ackReq: true, ...atomicWrite },
+  { opcode: RC_FLUSH, psn: 52, feth, dmaLength: 4096, ackReq: true },
+  { back: true, opcode: 0x10, psn: 51, syndrome: 0x1f, msn: 2 },
+  { back: true, opcode: 0x10, psn: 52, syndrome: 0x1f, msn: 3 },
+];
+
 export const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
   1: () => changed(SEND, RC_SEND_ONLY, 0, set(6, 0, 'ip')),
   2: () =>
@@ -287,6 +299,8 @@ export const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
   91: () => changed('cm-rping-v4', 0x64, 0, set(22, 1)),
   92: () => changed('cm-reject-v4', 0x64, -1, set(20 + 24 + 11, 13)),
   101: () => conversation(connections((i) => 0x1000 + 2 * i)),
+  112: () => conversation(placement({ vaLow: 0x1004 })),
+  113: () => conversation(placement({}, 4)),
 };
 
 /** What the crafted conversations are before the change: nobody breaks a rule. */
@@ -307,6 +321,8 @@ export const SOUND: Readonly<Record<number, () => CapturedPacket[]>> = {
   83: () => conversation(marked(3)),
   84: () => conversation(cnp(0)),
   101: () => conversation(connections(square)),
+  112: () => conversation(placement()),
+  113: () => conversation(placement({}, 0x13)),
 };
 
 /** Where a capture was made, if that matters: at the requester; rule 83 is about the other side. */

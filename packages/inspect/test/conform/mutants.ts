@@ -202,8 +202,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(70, 'executes duplicates of atomics', [
     READS,
-    'const job = this.#repeatedAnswer(packet.psn, packet.psn);',
-    'resolveRemote(this.#parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    executeAtomic(packet, this.#range, record);\n    const job = this.#repeatedAnswer(packet.psn, packet.psn);',
+    'if (job !== undefined) this.#fillAtomicJob(job, record, msn);',
+    'resolveRemote(this.#parts, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, this.#range);\n    readHostU64(this.#range, record);\n    executeAtomic(packet, this.#range, record);\n    if (job !== undefined) this.#fillAtomicJob(job, record, msn);',
   ]),
   mutant(71, 'executes an atomic again that it has forgotten', [
     READS,
@@ -211,6 +211,28 @@ export const MUTANTS: readonly Mutant[] = [
     'const record = this.#records.find(RECORD_ATOMIC, packet.psn);\n    if (record === undefined) {\n      this.#executeAtomic(packet, msn);\n      return;\n    }',
   ]),
   mutant(72, 'takes unaligned atomics', [READS, ' || (packet.vaLow & (ATOMIC_BYTES - 1)) !== 0) {', ') {']),
+  mutant(112, 'takes unaligned ATOMIC WRITEs', [READS, 'if (!isWhole || !isAligned ||', 'if (!isWhole ||']),
+  mutant(112, 'forgets what an ATOMIC WRITE carries', [
+    READS,
+    'if (parts.host.carriesPayload) placeAtomically(range, bytes, packet.payloadOffset);',
+    '',
+  ]),
+  mutant(114, 'is silent about a repeated FLUSH or ATOMIC WRITE', [
+    READS,
+    'if (this.#records.find(RECORD_PLACEMENT, packet.psn) === undefined) return;',
+    'return;',
+  ]),
+  mutant(115, 'takes a FLUSH without its right', [READS, '(feth & FETH_GLOBAL) === 0 ? 0 : ACCESS_FLUSH_GLOBAL', '0']),
+  mutant(115, 'checks the range of a FLUSH for a whole region', [
+    READS,
+    'if (selectsRegion(packet.feth)) {',
+    'if (packet.dmaLength < 0) {',
+  ]),
+  mutant(115, 'flushes beyond the region', [
+    READS,
+    'if (selectsRegion(packet.feth)) {',
+    'if (packet.dmaLength >= 0) {',
+  ]),
   mutant(73, 'forgets the carry', [ATOMIC, 'low > 0xffffffff ? 1 : 0', '0']),
   mutant(73, 'swaps without comparing', [ATOMIC, 'original.origLow === packet.compareLow', 'packet.compareLow >= 0']),
   mutant(74, 'takes any key', [
@@ -247,7 +269,7 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(75, 'allows every READ and atomic', [
     READS,
-    'const allowed = (this.#parts.attributes.accessFlags & access) !== 0;',
+    'const allowed = (this.#parts.attributes.accessFlags & access) === access;',
     'const allowed = access !== 0;',
   ]),
   mutant(76, 'calls a long SEND an error of its own', [

@@ -87,7 +87,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   ]),
   mutant(64, 'takes no MIDDLE for the begin of an answer', [
     COMPLETER,
-    'if (index < 0 || out.kindOf(index) !== kind) {',
+    'if (index < 0 || !isAnsweredBy(out.kindOf(index), kind)) {',
     'if (index < 0 || out.kindOf(index) !== kind || (packet.opcode === RC_READ_RESPONSE_MIDDLE && psnOffset(psn, out.firstPsn[index & out.mask]) === 1)) {',
   ]),
   mutant(66, 'has one READ too many outstanding', [

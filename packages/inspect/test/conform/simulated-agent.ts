@@ -38,7 +38,7 @@ export class SimulatedAgent implements AgentLink {
     const foreignPd = await device.createPd();
     return new SimulatedAgent(device, {
       pd,
-      open: await pd.regMr(65_536, Access.REMOTE_ALL),
+      open: await pd.regMr(65_536, Access.REMOTE_ALL | Access.FLUSH_GLOBAL),
       readOnly: await pd.regMr(4096, Access.LOCAL_WRITE | Access.REMOTE_READ),
       foreign: await foreignPd.regMr(4096, Access.REMOTE_ALL),
       receives: await pd.regMr(8192, Access.LOCAL_WRITE),
@@ -74,7 +74,7 @@ export class SimulatedAgent implements AgentLink {
       state: 'INIT',
       pkeyIndex: 0,
       port: 1,
-      accessFlags: number('closed') === 1 ? 0 : Access.REMOTE_ALL,
+      accessFlags: number('closed') === 1 ? 0 : Access.REMOTE_ALL | Access.FLUSH_GLOBAL,
     });
     for (let i = 0; i < RECEIVES; i++) qp.postRecv({ sges: [receives.sge(0, 2 * mtu)] });
     await qp.modify({
@@ -100,6 +100,7 @@ export class SimulatedAgent implements AgentLink {
       rnr_timer: RNR_TIMER,
       receives: RECEIVES,
       receive_bytes: 2 * mtu,
+      flush: 1,
     };
     const keys = {
       open: open.addr,

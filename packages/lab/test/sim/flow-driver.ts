@@ -23,6 +23,8 @@ const SEND_COMPLETION: Readonly<Record<OperationKind, WorkCompletion['opcode']>>
   RDMA_READ: 'RDMA_READ',
   ATOMIC_FETCH_AND_ADD: 'FETCH_ADD',
   ATOMIC_CMP_AND_SWP: 'COMP_SWAP',
+  ATOMIC_WRITE: 'ATOMIC_WRITE',
+  FLUSH: 'FLUSH',
 };
 
 type Expected = Partial<WorkCompletion>;
@@ -179,6 +181,10 @@ export class FlowDriver {
         return { opcode: kind, ...common, sges, ...target, add };
       case 'ATOMIC_CMP_AND_SWP':
         return { opcode: kind, ...common, sges, ...target, compare, swap };
+      case 'ATOMIC_WRITE':
+        return { opcode: kind, ...common, sges, ...target };
+      case 'FLUSH':
+        return { opcode: kind, ...common, placement: 'GLOBAL', length: operation.bytes, ...target };
     }
   }
 

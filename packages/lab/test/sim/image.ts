@@ -41,6 +41,7 @@ function apply(image: Image, flow: FlowPlan, operation: Operation, receives: Ite
       scatter(here, operation.local, gather(there, [operation.remote!]));
       return;
     case 'RDMA_WRITE':
+    case 'ATOMIC_WRITE':
       scatter(there, [operation.remote!], payload(here, operation));
       return;
     case 'RDMA_WRITE_WITH_IMM':
@@ -48,6 +49,7 @@ function apply(image: Image, flow: FlowPlan, operation: Operation, receives: Ite
       scatter(there, [operation.remote!], payload(here, operation));
       return;
     case 'ATOMIC_FETCH_AND_ADD':
+    case 'FLUSH':
       return;
     case 'ATOMIC_CMP_AND_SWP': {
       const { offset } = operation.remote!;

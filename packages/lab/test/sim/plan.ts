@@ -19,7 +19,9 @@ export type OperationKind =
   | 'RDMA_WRITE_WITH_IMM'
   | 'RDMA_READ'
   | 'ATOMIC_FETCH_AND_ADD'
-  | 'ATOMIC_CMP_AND_SWP';
+  | 'ATOMIC_CMP_AND_SWP'
+  | 'ATOMIC_WRITE'
+  | 'FLUSH';
 
 export interface Operation {
   readonly kind: OperationKind;
@@ -160,6 +162,37 @@ export function withCredit(plan: Plan): Plan {
     packetBytes: mtu,
   };
   return { ...plan, qps: qps.map((qp) => ({ ...qp, rateControl: { a: rccc, b: rccc } })) };
+}
+
+/**
+ * The same plan with FLUSH and ATOMIC WRITE among the operations of each flow. Plans of their own have none: they would be
+ * other plans.
+ */
+export function withPlacement(plan: Plan): Plan {
+  const dice = new Dice(new SeededRandom(plan.seed).stream('placement'));
+  const memoryBytes = { ...plan.memoryBytes };
+  const word = (side: Side): Range => {
+    const offset = (memoryBytes[side] + 7) & ~7;
+    memoryBytes[side] = offset + 16;
+    return { offset, length: 8 };
+  };
+  const none = { inline: undefined, immediate: 0, window: -1, add: 0n, compare: 0n, swap: 0n };
+  const flows = plan.flows.map((flow) => {
+    const target = word(flow.to);
+    const operations = flow.operations.flatMap((operation): Operation[] => {
+      const common = { ...none, signaled: true, fence: dice.chance(0.1), solicited: false };
+      const added: Operation[] = [];
+      if (dice.chance(0.4)) {
+        added.push({ ...common, kind: 'ATOMIC_WRITE', bytes: 8, local: [word(flow.from)], remote: target });
+      }
+      if (dice.chance(0.4)) {
+        added.push({ ...common, kind: 'FLUSH', bytes: dice.int(0, 8), local: [], remote: target });
+      }
+      return [...added, operation];
+    });
+    return { ...flow, operations };
+  });
+  return { ...plan, flows, memoryBytes };
 }
 
 function planQp(dice: Dice, paces: Dice, rateBps: number): QpPlan {

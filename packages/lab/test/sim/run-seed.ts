@@ -17,7 +17,7 @@ import type { ProtectedOptions } from '../../../../test/support/protected-host.j
 import { Audit } from '../../../inspect/src/audit/audit.js';
 import { FlowDriver } from './flow-driver.js';
 import { finalImage, initialImage, settleFetchAdds } from './image.js';
-import { type FlowPlan, type Plan, planSeed, type QpPlan, type Side, withCredit } from './plan.js';
+import { type FlowPlan, type Plan, planSeed, type QpPlan, type Side, withCredit, withPlacement } from './plan.js';
 
 export interface Report {
   readonly seed: number;
@@ -59,6 +59,12 @@ export async function runProtectedSeed(seed: number): Promise<Report> {
 /** The same with RCCC in the place of every rate control: each data packet has a trailer, and each acknowledgement behind one. */
 export async function runCreditSeed(seed: number): Promise<Report> {
   const plan = withCredit(planSeed(seed));
+  return new SeedRun(plan, await createHosts(plan)).run(() => {});
+}
+
+/** The same with FLUSH and ATOMIC WRITE among the operations. */
+export async function runPlacementSeed(seed: number): Promise<Report> {
+  const plan = withPlacement(planSeed(seed));
   return new SeedRun(plan, await createHosts(plan)).run(() => {});
 }
 

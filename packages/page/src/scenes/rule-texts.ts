@@ -53,6 +53,8 @@ const TITLES_IN_CHINESE: Readonly<Record<number, string>> = {
   91: 'CM 消息符合其格式。',
   92: '不发送 REJ 原因 13 和 19。',
   101: '起始 PSN、QPN 和 R_Key 不可预测。',
+  112: 'ATOMIC WRITE 携带 8 字节，地址为 8 的倍数，且其 RETH 也如此说明。',
+  113: 'FETH 只含放置类型和选择级别，其他位为 0。',
 };
 
 export function ruleTitleIn(

@@ -56,6 +56,18 @@ const SENTENCES: ReadonlyArray<readonly [en: string, zh: string]> = [
   ],
   ['the RETH says {bytes} bytes; expected at most {most}', 'RETH 给出 {bytes} 字节；最多应为 {most}'],
   [
+    'an ATOMIC WRITE carries {bytes} bytes to an address that is no multiple of 8, and its RETH says {length}; expected 8 of both, aligned',
+    'ATOMIC WRITE 携带 {bytes} 字节，地址不是 8 的倍数，RETH 给出 {length}；两者都应为 8，且地址对齐',
+  ],
+  [
+    'an ATOMIC WRITE carries {bytes} bytes, and its RETH says {length}; expected 8 of both, aligned',
+    'ATOMIC WRITE 携带 {bytes} 字节，RETH 给出 {length}；两者都应为 8，且地址对齐',
+  ],
+  [
+    'the FETH is {feth}; expected placement types 1 and 2, level 0 or 1, and no other bits',
+    'FETH 为 {feth}；放置类型应为 1 和 2，级别应为 0 或 1，其他位应为 0',
+  ],
+  [
     'the syndrome is {code} ({name}); expected ACK, RNR NAK, or NAK 0x60 to 0x63',
     'syndrome 为 {code}（{name}）；应为 ACK、RNR NAK 或 NAK 0x60 到 0x63',
   ],

@@ -1,4 +1,4 @@
-/** Rules 61 to 82: READs, atomics, errors. */
+/** Rules 61 to 82: READs, atomics, errors. Rules 112 to 115: memory placement. */
 
 import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
@@ -73,6 +73,31 @@ export const ATOMIC_RULES: RuleSection = {
     ),
     must(72, 'An unaligned atomic is refused by NAK 0x61.', 'rxe', active('a tester has to send it')),
     must(73, 'Atomics are atomic, and big-endian on the wire.', '9.4.5', active('memory has to be compared')),
+  ],
+};
+
+export const PLACEMENT_RULES: RuleSection = {
+  title: 'FLUSH and ATOMIC WRITE',
+  rules: [
+    must(
+      112,
+      'An ATOMIC WRITE carries 8 bytes to a multiple of 8, and its RETH says so.',
+      'A19',
+      judgedAndActive('every ATOMIC WRITE'),
+    ),
+    must(113, 'A FETH has a placement type, a selectivity level, and no other bits.', 'A19', judged('every FETH')),
+    must(
+      114,
+      'A duplicate FLUSH or ATOMIC WRITE is answered again and not executed again.',
+      'A19, rxe resources',
+      active('the answer has to be lost'),
+    ),
+    must(
+      115,
+      'FLUSH needs its access right and a range inside the region, except for a whole region.',
+      'A19, rxe check_rkey',
+      active('memory without the right has to be known'),
+    ),
   ],
 };
 

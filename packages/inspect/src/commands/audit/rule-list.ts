@@ -1,6 +1,6 @@
 import { textOption } from '@rocev2/command';
 import { RoceError } from 'rocev2/internal/core';
-import { JUDGED_RULES, ruleOf } from '../../audit/catalogue.js';
+import { JUDGED_RULES, RULES, ruleOf } from '../../audit/catalogue.js';
 
 export const ruleListOption = textOption((text) => {
   const ids = new Set<number>();
@@ -11,7 +11,7 @@ export const ruleListOption = textOption((text) => {
     if (range === null || first > last || ruleOf(first) === undefined || ruleOf(last) === undefined) {
       throw new RoceError(
         'ERR_ROCE_MALFORMED',
-        `'${item}' is not a rule or range of rules: write 1 to 111, such as 1-11,36`,
+        `'${item}' is not a rule or range of rules: write 1 to ${RULES.length}, such as 1-11,36`,
       );
     }
     for (let id = first; id <= last; id++) ids.add(id);

@@ -9,7 +9,8 @@
  *
  *     connect type=rc|ud gid=HEX qpn= psn= peer_psn= mtu= timeout= retry= rnr_retry= depth= initiator= closed=
  *             psn: the first PSN of the tester; peer_psn: that of the agent; depth, initiator: READs that this side answers and issues; closed=1: the queue pair allows no READ, WRITE or atomic
- *       -> ok qpn= depth= rnr_timer= receives= receive_bytes= open= open_key= open_bytes= read_only= read_only_key= foreign= foreign_key=
+ *       -> ok qpn= depth= rnr_timer= receives= receive_bytes= open= open_key= open_bytes= read_only= read_only_key= foreign= foreign_key= flush=
+ *             flush=1: the open memory may be flushed, and takes ATOMIC WRITEs
  *     post operation=SEND|RDMA_WRITE|RDMA_READ|FETCH_ADD bytes= count= address= key=       -> ok
  *     completions                       -> ok STATUS:OPCODE:BYTES:IMMEDIATE ...            those since the last time
  *     memory offset= bytes=             -> ok hex=
@@ -33,8 +34,14 @@
 enum { OPEN_BYTES = 65536, OTHER_BYTES = 4096, RECEIVES = 4, RECEIVE_PACKETS = 2, MTU_MAX = 4096 };
 enum { RNR_TIMER = 6, ORDERS_MAX = 16, LINE_BYTES = 8192, MEMORY_BYTES_MAX = 2048, GRH_BYTES = 40 };
 
+/* IBTA 1.5, as in rdma-core 45 and later. */
+enum { ACCESS_FLUSH_GLOBAL = 1 << 8 };
+#define CAP_FLUSH_GLOBAL (1ULL << 38)
+#define CAP_ATOMIC_WRITE (1ULL << 40)
+
 static const char *device_name, *port_name = "18527";
 static int gid_index = -1;
+static int open_rights = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 static struct ibv_context *context;
 static struct ibv_pd *pd, *foreign_pd;
@@ -78,13 +85,17 @@ static struct ibv_mr *register_memory(struct ibv_pd *domain, size_t bytes, int r
 
 static void prepare_device(void)
 {
-	int all = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	int all = open_rights;
+	uint64_t placement = CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
+	struct ibv_device_attr_ex attr;
 
+	if (!ibv_query_device_ex(context, NULL, &attr) && (attr.device_cap_flags_ex & placement) == placement)
+		open_rights |= ACCESS_FLUSH_GLOBAL;
 	pd = ibv_alloc_pd(context);
 	foreign_pd = ibv_alloc_pd(context);
 	if (!pd || !foreign_pd)
 		fail("ibv_alloc_pd");
-	open_mr = register_memory(pd, OPEN_BYTES, all);
+	open_mr = register_memory(pd, OPEN_BYTES, open_rights);
 	read_only_mr = register_memory(pd, OTHER_BYTES, IBV_ACCESS_REMOTE_READ);
 	foreign_mr = register_memory(foreign_pd, OTHER_BYTES, all);
 	receive_mr = register_memory(pd, RECEIVES * (GRH_BYTES + RECEIVE_PACKETS * MTU_MAX), 0);
@@ -201,7 +212,7 @@ static const char *make_queue_pair(const char *line, size_t receive_bytes)
 		if (!gid || sscanf(gid + 2 * i, "%2hhx", &peer.raw[i]) != 1)
 			return "gid";
 	if (!number_of(line, "closed"))
-		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+		attr.qp_access_flags = open_rights;
 	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
 		return "to INIT";
 	if (!post_receives(receive_bytes))
@@ -246,7 +257,8 @@ static void do_connect(const char *line, FILE *peer)
 	        (int)number_of(line, "depth"), RNR_TIMER, RECEIVES, receive_bytes);
 	fprintf(peer, " open=%#llx open_key=%#x open_bytes=%d", (unsigned long long)(uintptr_t)open_mr->addr, open_mr->rkey, OPEN_BYTES);
 	fprintf(peer, " read_only=%#llx read_only_key=%#x", (unsigned long long)(uintptr_t)read_only_mr->addr, read_only_mr->rkey);
-	fprintf(peer, " foreign=%#llx foreign_key=%#x\n", (unsigned long long)(uintptr_t)foreign_mr->addr, foreign_mr->rkey);
+	fprintf(peer, " foreign=%#llx foreign_key=%#x flush=%d\n", (unsigned long long)(uintptr_t)foreign_mr->addr, foreign_mr->rkey,
+	        !!(open_rights & ACCESS_FLUSH_GLOBAL));
 }
 
 static void do_post(const char *line, FILE *peer)
