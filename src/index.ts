@@ -126,7 +126,7 @@ export {
 } from './verbs/completion-queue.js';
 export type { DeviceAttributes, DeviceEvents, RdmaDevice } from './verbs/device.js';
 export type { EstatsOptions } from './verbs/device-telemetry.js';
-export type { FastRegisterMemoryRegion, MemoryRegion, MemorySlice } from './verbs/memory-region.js';
+export type { FastRegisterMemoryRegion, MemoryRegion, MemorySlice, ReregisterOptions } from './verbs/memory-region.js';
 export type { MemoryWindow } from './verbs/memory-window.js';
 export { type DeviceOptions, type EngineName, openDevice } from './verbs/open-device.js';
 export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domain.js';

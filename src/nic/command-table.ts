@@ -158,6 +158,10 @@ export class CommandTable {
       this.#cqs.add(cq, new NicCompletionQueue(cq, ring, raise, (broken) => this.#onCqOverrun(broken)));
       return { cq };
     },
+    resizeCq: ({ cq, memory }) => {
+      this.#cqs.get(cq).resize(new CompletionRing(this.#memory(memory)));
+      return {};
+    },
     destroyCq: ({ cq }) => {
       if (this.#cqs.get(cq).users > 0) throw new RoceError('ERR_ROCE_BUSY', 'queue pairs still complete into this CQ');
       this.#cqs.remove(cq);
@@ -176,6 +180,11 @@ export class CommandTable {
       this.#srqs.get(srq).limit = limit;
       return {};
     },
+    resizeSrq: ({ srq, memory }) => {
+      this.#srqs.get(srq).resize(new RecvQueue(this.#memory(memory)));
+      return {};
+    },
+    querySrq: ({ srq }) => ({ limit: this.#srqs.get(srq).limit }),
     destroySrq: ({ srq }) => {
       const { users, pd } = this.#srqs.get(srq);
       if (users > 0) throw new RoceError('ERR_ROCE_BUSY', 'queue pairs still receive from this SRQ');

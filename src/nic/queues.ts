@@ -11,7 +11,7 @@ import type { CompletionSink, ReceiveSource } from '../qp/host.js';
 
 export class NicCompletionQueue implements CompletionSink {
   readonly handle: number;
-  readonly ring: CompletionRing;
+  #ring: CompletionRing;
   /** QPs that complete into it; it cannot be destroyed before them. */
   users = 0;
   /** It has overrun: nothing more is added (IBTA §11.6.3.1, CQ error). */
@@ -26,21 +26,27 @@ export class NicCompletionQueue implements CompletionSink {
     onOverrun: (cq: NicCompletionQueue) => void,
   ) {
     this.handle = handle;
-    this.ring = ring;
+    this.#ring = ring;
     this.#raise = raise;
     this.#onOverrun = onOverrun;
   }
 
   complete(cqe: Cqe): void {
     if (this.broken) return;
-    if (!this.ring.push(cqe)) {
+    if (!this.#ring.push(cqe)) {
       this.broken = true;
       this.#raise(EVENT_CQ_ERR, this.handle);
       this.#onOverrun(this);
       return;
     }
     const solicited = (cqe.flags & WC_FLAG_SOLICITED) !== 0 || cqe.status !== STATUS_SUCCESS;
-    if (this.ring.disarmIf(solicited)) this.#raise(EVENT_COMPLETION, this.handle);
+    if (this.#ring.disarmIf(solicited)) this.#raise(EVENT_COMPLETION, this.handle);
+  }
+
+  /** Throws ERR_ROCE_LIMIT if it holds fewer completions than were not taken. */
+  resize(ring: CompletionRing): void {
+    ring.continue(this.#ring);
+    this.#ring = ring;
   }
 }
 
@@ -64,7 +70,7 @@ export class NicSharedReceiveQueue implements ReceiveSource {
   users = 0;
   /** When fewer elements than this are left, SRQ_LIMIT_REACHED is raised once; 0: off. */
   limit = 0;
-  readonly #ring: RecvQueue;
+  #ring: RecvQueue;
   readonly #raise: (type: number, id: number) => void;
 
   constructor(handle: number, pd: number, ring: RecvQueue, raise: (type: number, id: number) => void) {
@@ -72,6 +78,14 @@ export class NicSharedReceiveQueue implements ReceiveSource {
     this.pd = pd;
     this.#ring = ring;
     this.#raise = raise;
+  }
+
+  /** Throws what {@link RecvQueue.copyFrom} throws. */
+  resize(ring: RecvQueue): void {
+    const { consumer } = this.#ring;
+    ring.copyFrom(this.#ring, consumer);
+    ring.consumer = consumer;
+    this.#ring = ring;
   }
 
   take(out: RecvWqe): boolean {

@@ -41,7 +41,7 @@ export const FETH_PLACEMENT_MASK = 0x0f;
 export const FETH_LEVEL_SHIFT = 4;
 /** Bits of the selectivity level, after the shift. */
 export const FETH_LEVEL_MASK = 3;
-/** Selectivity level of a FETH: the whole memory region, whatever range the RETH has. */
+/** Selectivity level of a FETH: the whole memory region; the range of the RETH does not matter. */
 export const FETH_REGION = 1;
 /** Length of the RDMA extended header. */
 export const RETH_BYTES = 16;
@@ -307,7 +307,7 @@ export function isFethDefined(feth: number): boolean {
   return placement !== 0 && (placement & ~(FETH_GLOBAL | FETH_PERSISTENT)) === 0 && level <= FETH_REGION;
 }
 
-/** Whether a FETH asks for the whole memory region, whatever range the RETH has. */
+/** Whether a FETH asks for the whole memory region; the range of the RETH does not matter. */
 export function selectsRegion(feth: number): boolean {
   return ((feth >>> FETH_LEVEL_SHIFT) & FETH_LEVEL_MASK) === FETH_REGION;
 }

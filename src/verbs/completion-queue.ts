@@ -113,8 +113,11 @@ export class CompletionQueue extends Resource {
   readonly device: RdmaDevice;
   /** The number that the NIC gave it. */
   readonly handle: number;
-  readonly #ring: CompletionRing;
-  readonly #memoryId: number;
+  #ring: CompletionRing;
+  #memoryId: number;
+  /** The ring that the NIC is to use instead. */
+  #next: CompletionRing | undefined;
+  #resizing: Promise<void> = Promise.resolve();
   readonly #cqe = new Cqe();
   readonly #direct = new DirectCompletions();
   #taken = 0;
@@ -151,6 +154,39 @@ export class CompletionQueue extends Resource {
   /** Completions the queue can hold. */
   get depth(): number {
     return this.#ring.depth;
+  }
+
+  /**
+   * Changes how many completions it can hold (`ibv_resize_cq`), at least `depth`; those that were not taken stay. Rejects
+   * with ERR_ROCE_LIMIT if they would not fit, ERR_ROCE_OUT_OF_RANGE for a depth that createCq does not take.
+   */
+  resize(depth: number): Promise<void> {
+    const resized = this.#resizing.then(() => this.#resize(depth));
+    this.#resizing = resized.catch(() => {});
+    return resized;
+  }
+
+  async #resize(depth: number): Promise<void> {
+    checkWhole('depth', depth, 1, RING_DEPTH_MAX);
+    const { device } = this;
+    const ring = CompletionRing.create((bytes) => device.memoryOf(bytes), depth);
+    const memory = device.link.attach(ring.memory);
+    this.#next = ring;
+    try {
+      await device.command('resizeCq', { cq: this.handle, memory });
+    } catch (error) {
+      device.link.detach(memory);
+      throw error;
+    } finally {
+      this.#next = undefined;
+    }
+    const { consumer } = this.#ring;
+    ring.copyFrom(this.#ring, consumer);
+    ring.consumer = consumer;
+    device.link.detach(this.#memoryId);
+    this.#ring = ring;
+    this.#memoryId = memory;
+    this.onCompletionEvent(); // The NIC has not seen what was armed meanwhile.
   }
 
   /** At most `max` completions, oldest first; never waits. Those of closed and reset QPs are left out. */
@@ -237,9 +273,9 @@ export class CompletionQueue extends Resource {
   }
 
   async #wait(deadline: WaitDeadline | undefined, solicitedOnly: boolean): Promise<void> {
-    const ring = this.#ring;
     for (;;) {
       if (EVENT_LOOP_TURNS.isDue) await EVENT_LOOP_TURNS.next();
+      const ring = this.#ring;
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
       // Armed first: later completions wake the waiter, earlier ones are found by the check.
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
@@ -353,6 +389,7 @@ export class CompletionQueue extends Resource {
   /** The queue pair is gone, and what it has completed is not taken any more. @internal */
   forget(qpn: number, onReceive: (cookie: number) => void): void {
     this.#ring.forget(qpn, onReceive);
+    this.#next?.forget(qpn, onReceive);
     this.#direct.forget(qpn);
   }
 
@@ -369,6 +406,7 @@ export class CompletionQueue extends Resource {
   }
 
   protected override async release(): Promise<void> {
+    await this.#resizing;
     await this.device.command('destroyCq', { cq: this.handle });
     this.device.link.detach(this.#memoryId);
     this.device.untrack(this);

@@ -1,6 +1,6 @@
 /** Memory regions: bytes that the NIC, and with remote access flags the peer, may touch. */
 
-import { shown } from '../core/arguments.js';
+import { checkObject, checkOptions, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { highOfBig, lowOfBig } from '../core/u64.js';
 import type { CopyView } from '../memory/mapped/copy-view.js';
@@ -11,6 +11,27 @@ import { Resource } from './resource.js';
 
 const FOR_PEERS = Access.REMOTE_READ | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC;
 
+/** What {@link MemoryRegion.reregister} changes; the rest stays. */
+export interface ReregisterOptions {
+  /** Flags of {@link Access}. */
+  readonly access?: number | undefined;
+  /** Other memory, as `regMr` takes it; its address is new unless `iova` is given. */
+  readonly memory?: Uint8Array | number | undefined;
+  /** The address that peers use. */
+  readonly iova?: bigint | undefined;
+  /** Of the same device. */
+  readonly pd?: ProtectionDomain | undefined;
+}
+
+const REREGISTER_OPTIONS: OptionNames<ReregisterOptions> = { access: true, memory: true, iova: true, pd: true };
+
+/** Memory that the NIC can reach, and the address that peers use. @internal */
+export interface RegionMemory {
+  readonly bytes: Buffer;
+  readonly iova: bigint;
+  readonly memoryId: number;
+}
+
 /** A memory region (`ibv_mr`), made by {@link ProtectionDomain.regMr}. */
 export class MemoryRegion extends Resource {
   override readonly closeRank = 2;
@@ -20,16 +41,13 @@ export class MemoryRegion extends Resource {
   readonly lkey: number;
   /** Remote key, for the peer's WRITEs, READs and atomics. */
   readonly rkey: number;
-  /** The address of the first byte, as peers name it. */
-  readonly addr: bigint;
-  /** Flags of {@link Access} it was registered with. */
-  readonly access: number;
-  /** The registered bytes themselves. */
-  readonly bytes: Buffer;
-  /** The protection domain that it belongs to: only its queue pairs can use the region. */
-  readonly pd: ProtectionDomain;
-  readonly #memoryId: number;
+  #addr: bigint;
+  #access: number;
+  #bytes: Buffer;
+  #pd: ProtectionDomain;
+  #memoryId: number;
   #grant: number | undefined;
+  #changing: Promise<void> = Promise.resolve();
   /** What copies by this thread use; made by the first. @internal */
   copyView: CopyView | undefined;
 
@@ -47,16 +65,36 @@ export class MemoryRegion extends Resource {
     },
   ) {
     super(pd);
-    this.pd = pd;
+    this.#pd = pd;
     this.handle = init.handle;
     this.lkey = init.lkey;
     this.rkey = init.rkey;
-    this.addr = init.iova;
-    this.access = init.access;
-    this.bytes = init.bytes;
+    this.#addr = init.iova;
+    this.#access = init.access;
+    this.#bytes = init.bytes;
     this.#memoryId = init.memoryId;
     pd.regions.set(this.lkey, this);
     this.#grant = this.#grantToPeers();
+  }
+
+  /** The address of the first byte, as peers name it. */
+  get addr(): bigint {
+    return this.#addr;
+  }
+
+  /** Flags of {@link Access} it was registered with. */
+  get access(): number {
+    return this.#access;
+  }
+
+  /** The registered bytes themselves. */
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  /** The protection domain that it belongs to: only its queue pairs can use the region. */
+  get pd(): ProtectionDomain {
+    return this.#pd;
   }
 
   /** Virtual address of the first byte as the NIC has it, bits 63..32 and 31..0. @internal */
@@ -98,12 +136,61 @@ export class MemoryRegion extends Resource {
     return new MemorySlice(this, offset, length);
   }
 
+  /**
+   * Changes memory, address, access or protection domain (`ibv_rereg_mr`). Keys stay. Requests in progress on the region
+   * fail: change it when none is. Rejects with ERR_ROCE_CONFLICT for a domain of another device, ERR_ROCE_BUSY while
+   * windows are bound to it or a peer copies, and with the errors of `regMr`; nothing has changed then.
+   */
+  reregister(changes: ReregisterOptions): Promise<void> {
+    const changed = this.#changing.then(() => this.#reregister(changes));
+    this.#changing = changed.catch(() => {});
+    return changed;
+  }
+
+  async #reregister(changes: ReregisterOptions): Promise<void> {
+    checkOptions('reregister', changes, REREGISTER_OPTIONS);
+    const { pd = this.#pd, access = this.#access, memory = this.#bytes } = changes;
+    const { device } = this.#pd;
+    checkObject('pd', pd, 'a protection domain');
+    if (pd.device !== device) {
+      throw new RoceError('ERR_ROCE_CONFLICT', 'the protection domain belongs to another device');
+    }
+    const address = changes.iova ?? (changes.memory === undefined ? this.#addr : undefined);
+    const { bytes, iova, memoryId } = pd.attach(memory, access, address);
+    const isGranted = this.#grant !== undefined;
+    try {
+      await this.#revoke();
+      const place = { memory: memoryId, offsetBytes: bytes.byteOffset, lengthBytes: bytes.length };
+      await device.command('reregMr', { mr: this.handle, pd: pd.handle, ...place, iova, access });
+    } catch (error) {
+      if (isGranted) this.#grant ??= this.#grantToPeers();
+      device.link.detach(memoryId);
+      throw error;
+    }
+    device.link.detach(this.#memoryId);
+    this.#pd.regions.delete(this.lkey);
+    this.#memoryId = memoryId;
+    this.#addr = iova;
+    this.#access = access;
+    this.#bytes = bytes;
+    this.copyView = undefined;
+    if (pd !== this.#pd) this.moveTo(pd);
+    this.#pd = pd;
+    pd.regions.set(this.lkey, this);
+    this.#grant = this.#grantToPeers();
+  }
+
+  async #revoke(): Promise<void> {
+    if (this.#grant !== undefined) await this.#pd.device.grants!.revoke(this.#grant);
+    this.#grant = undefined;
+  }
+
   protected override async release(): Promise<void> {
+    await this.#changing;
     const { pd } = this;
     if (pd.regions.has(this.lkey)) await pd.device.command('deregMr', { mr: this.handle });
     pd.regions.delete(this.lkey);
-    if (this.#grant !== undefined) await pd.device.grants!.revoke(this.#grant);
-    this.#grant = undefined;
+    await this.#revoke();
     pd.device.link.detach(this.#memoryId);
   }
 }

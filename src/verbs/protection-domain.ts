@@ -1,22 +1,14 @@
 /** Protection domains: the owners of regions, windows and queue pairs that may work together. */
 
-import {
-  checkKind,
-  checkObject,
-  checkOptions,
-  checkWhole,
-  ifGiven,
-  type OptionNames,
-  shown,
-} from '../core/arguments.js';
+import { checkKind, checkObject, checkOptions, ifGiven, type OptionNames, shown } from '../core/arguments.js';
 import { bufferOver } from '../core/buffer-over.js';
 import { RoceError } from '../core/errors.js';
-import { ACCESS_ALL } from '../memory/ring/enums.js';
+import { checkAccess } from '../memory/ring/attribute-ranges.js';
 import type { IpAddress } from '../packet/address.js';
 import { Access } from './access.js';
 import { AddressHandle } from './address-handle.js';
 import type { RdmaDevice } from './device.js';
-import { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
+import { FastRegisterMemoryRegion, MemoryRegion, type RegionMemory } from './memory-region.js';
 import { MemoryWindow } from './memory-window.js';
 import { encodeDatagramAddress } from './qp-attributes.js';
 import { QueuePair, type QueuePairInit } from './queue-pair.js';
@@ -57,16 +49,8 @@ export class ProtectionDomain extends Resource {
    * without REMOTE_WRITE, REMOTE_ATOMIC and MW_BIND.
    */
   async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
-    checkWhole('access', access, 0, ACCESS_ALL);
     checkOptions('regMr', options, REGISTER_OPTIONS);
-    const bytes = this.#bytesOf(memory, (access & Access.REMOTE_ALL & ~Access.LOCAL_WRITE) !== 0);
-    ifGiven(options.iova, (value) => checkKind('iova', value, typeof value === 'bigint', 'a bigint, such as 0n'));
-    const iova = options.iova ?? this.device.takeIova(bytes.length);
-    if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the region would reach beyond the 64-bit address space');
-    }
-    const memoryId = this.device.link.attach(bytes.buffer);
-    if ((access & (Access.REMOTE_WRITE | Access.REMOTE_ATOMIC)) !== 0) this.device.grants?.letPeersWrite(bytes.buffer);
+    const { bytes, iova, memoryId } = this.attach(memory, access, options.iova);
     try {
       const { mr, lkey, rkey } = await this.device.command('regMr', {
         pd: this.handle,
@@ -81,6 +65,20 @@ export class ProtectionDomain extends Resource {
       this.device.link.detach(memoryId);
       throw error;
     }
+  }
+
+  /** Memory for a region with this access, as the NIC knows it. @internal */
+  attach(memory: Uint8Array | number, access: number, address: bigint | undefined): RegionMemory {
+    checkAccess('access', access);
+    const bytes = this.#bytesOf(memory, (access & Access.REMOTE_ALL & ~Access.LOCAL_WRITE) !== 0);
+    ifGiven(address, (value) => checkKind('iova', value, typeof value === 'bigint', 'a bigint, such as 0n'));
+    const iova = address ?? this.device.takeIova(bytes.length);
+    if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the region would reach beyond the 64-bit address space');
+    }
+    const memoryId = this.device.link.attach(bytes.buffer);
+    if ((access & (Access.REMOTE_WRITE | Access.REMOTE_ATOMIC)) !== 0) this.device.grants?.letPeersWrite(bytes.buffer);
+    return { bytes, iova, memoryId };
   }
 
   /** A fast-register region over the given memory: invalid until a REG_MR work request maps a part of it. */

@@ -26,7 +26,7 @@ function refuseReceive(request: RecvWorkRequest): never {
 }
 
 export class ReceiveRing {
-  readonly queue: RecvQueue;
+  queue: RecvQueue;
   readonly #wrIds: WrId[];
   /**
    * Numbers of wr_id places that are free; a shared queue completes in any order, so that the ring index will not do.
@@ -42,7 +42,7 @@ export class ReceiveRing {
   post(request: RecvWorkRequest): void {
     if (!isReceive(request)) refuseReceive(request);
     const cookie = this.#free.at(-1);
-    if (cookie === undefined) {
+    if (cookie === undefined || this.outstanding >= this.queue.depth) {
       throw new RoceError(
         'ERR_ROCE_QUEUE_FULL',
         `the receive queue holds ${this.queue.depth} work requests, none of them done`,
@@ -56,6 +56,18 @@ export class ReceiveRing {
     this.queue.producer = (index + 1) >>> 0;
   }
 
+  /** Receives that were posted and are not done. */
+  get outstanding(): number {
+    return this.#wrIds.length - this.#free.length;
+  }
+
+  /** Posts into `queue` from now on, which continues the one before and holds what is outstanding. */
+  continueIn(queue: RecvQueue): void {
+    queue.producer = this.queue.producer;
+    while (this.#wrIds.length < queue.depth) this.#free.push(this.#wrIds.push(0) - 1);
+    this.queue = queue;
+  }
+
   done(cookie: number): WrId {
     this.#free.push(cookie);
     return this.#wrIds[cookie];
@@ -63,6 +75,6 @@ export class ReceiveRing {
 
   clear(): void {
     this.#free.length = 0;
-    for (let i = this.queue.depth - 1; i >= 0; i--) this.#free.push(i);
+    for (let i = this.#wrIds.length - 1; i >= 0; i--) this.#free.push(i);
   }
 }

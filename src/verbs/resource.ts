@@ -5,7 +5,7 @@
 
 /** An object of a device that has to be closed, by `close` or `await using`. */
 export abstract class Resource implements AsyncDisposable {
-  readonly #parent: Resource | undefined;
+  #parent: Resource | undefined;
   readonly #children = new Set<Resource>();
   #closing: Promise<void> | undefined;
   /** Children with a lower rank are closed first. */
@@ -54,6 +54,13 @@ export abstract class Resource implements AsyncDisposable {
       }
     }
     this.#parent?.disown(this);
+  }
+
+  /** Belongs to `parent` from now on. @internal */
+  protected moveTo(parent: Resource): void {
+    this.#parent?.disown(this);
+    this.#parent = parent;
+    parent.addChild(this);
   }
 
   private disown(child: Resource): void {

@@ -106,7 +106,7 @@ export type SendWorkRequest = Common &
         readonly length: number;
         /** `GLOBAL`: all that read the memory see the data. `PERSISTENT`: they outlive a power failure. */
         readonly placement: 'GLOBAL' | 'PERSISTENT';
-        /** `REGION`: the whole region of the key, whatever address and length are given. Default `RANGE`. */
+        /** `REGION`: the whole region of the key; address and length do not matter. Default `RANGE`. */
         readonly level?: 'RANGE' | 'REGION' | undefined;
       } & Remote)
     | {

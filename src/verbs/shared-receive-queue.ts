@@ -1,6 +1,7 @@
 /** Shared receive queues (IBTA vol. 1 §10.2.9): one pool of receives for many QPs. */
 
 import { checkWhole } from '../core/arguments.js';
+import { RoceError } from '../core/errors.js';
 import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
 import { RecvQueue, SGE_COUNT_MAX } from '../memory/ring/work-queue.js';
 import type { RdmaDevice } from './device.js';
@@ -19,7 +20,8 @@ export class SharedReceiveQueue extends Resource {
   readonly handle: number;
   /** @internal */
   readonly receives: ReceiveRing;
-  readonly #memoryId: number;
+  #memoryId: number;
+  #resizing: Promise<void> = Promise.resolve();
 
   private constructor(pd: ProtectionDomain, handle: number, receives: ReceiveRing, memoryId: number) {
     super(pd);
@@ -60,7 +62,48 @@ export class SharedReceiveQueue extends Resource {
     await this.device.command('modifySrq', { srq: this.handle, limit });
   }
 
+  /** The limit that is armed; 0 after it was reached (`ibv_query_srq`). */
+  async queryLimit(): Promise<number> {
+    return (await this.device.command('querySrq', { srq: this.handle })).limit;
+  }
+
+  /** Receives that it can hold. */
+  get depth(): number {
+    return this.receives.queue.depth;
+  }
+
+  /** Scatter/gather elements that a receive may have. */
+  get maxSge(): number {
+    return this.receives.queue.maxSge;
+  }
+
+  /**
+   * Changes how many receives it can hold (`ibv_modify_srq`), at least `depth`; those that were posted stay. Rejects with
+   * ERR_ROCE_LIMIT if more are posted and not done, ERR_ROCE_OUT_OF_RANGE for a depth that createSrq does not take.
+   */
+  resize(depth: number): Promise<void> {
+    const resized = this.#resizing.then(() => this.#resize(depth));
+    this.#resizing = resized.catch(() => {});
+    return resized;
+  }
+
+  async #resize(depth: number): Promise<void> {
+    checkWhole('depth', depth, 1, RING_DEPTH_MAX);
+    const { device, receives } = this;
+    const queue = RecvQueue.create((bytes) => device.memoryOf(bytes), depth, receives.queue.maxSge);
+    if (receives.outstanding > queue.depth) {
+      const text = `${receives.outstanding} receives are posted and not done, ${queue.depth} would fit`;
+      throw new RoceError('ERR_ROCE_LIMIT', text);
+    }
+    const memory = device.link.attach(queue.memory);
+    receives.continueIn(queue);
+    await device.command('resizeSrq', { srq: this.handle, memory });
+    device.link.detach(this.#memoryId);
+    this.#memoryId = memory;
+  }
+
   protected override async release(): Promise<void> {
+    await this.#resizing;
     await this.device.command('destroySrq', { srq: this.handle });
     this.device.link.detach(this.#memoryId);
     this.device.untrack(this);

@@ -107,9 +107,14 @@ export const COMMANDS = {
   allocMw: { code: 7, in: { pd: 'u32', type: 'u32' }, out: { mw: 'u32', rkey: 'u32' } },
   deallocMw: { code: 8, in: { mw: 'u32' }, out: {} },
   createCq: { code: 9, in: { memory: 'u32' }, out: { cq: 'u32' } },
+  /** Completions that were not taken stay in the old memory, from which the application copies them. */
+  resizeCq: { code: 33, in: { cq: 'u32', memory: 'u32' }, out: {} },
   destroyCq: { code: 10, in: { cq: 'u32' }, out: {} },
   createSrq: { code: 11, in: { pd: 'u32', memory: 'u32' }, out: { srq: 'u32' } },
   modifySrq: { code: 12, in: { srq: 'u32', limit: 'u32' }, out: {} },
+  /** The application posts into the new memory from now on; the NIC copies what it has not taken from the old one. */
+  resizeSrq: { code: 34, in: { srq: 'u32', memory: 'u32' }, out: {} },
+  querySrq: { code: 35, in: { srq: 'u32' }, out: { limit: 'u32' } },
   destroySrq: { code: 13, in: { srq: 'u32' }, out: {} },
   createQp: {
     code: 14,

@@ -7,8 +7,9 @@
  *  12 u32 byte count 16 u32 immediate, or invalidated rkey 20 u32 source QPN (UD) 24 u32 vendor error (AETH syndrome)
  */
 
+import { RoceError } from '../../core/errors.js';
 import { STATUS_SUCCESS, WC_FLAG_SOLICITED } from './enums.js';
-import { createRingMemory, Ring, WORD_ARMED } from './ring.js';
+import { createRingMemory, Ring, WORD_ARMED, WORD_DEPTH, WORD_STRIDE } from './ring.js';
 
 export const CQE_BYTES = 64;
 
@@ -79,6 +80,19 @@ export class CompletionRing extends Ring {
       if (view.getUint32(o + 4, true) !== qpn) continue;
       view.setUint32(o + 4, 0, true);
       if (view.getUint8(o + 11) === 1) onReceive(view.getUint32(o, true));
+    }
+  }
+
+  /**
+   * NIC side: later completions come here instead of `other`, with what it was armed for, and leave room for those there
+   * that were not taken. Throws ERR_ROCE_LIMIT if there is none.
+   */
+  continue(other: CompletionRing): void {
+    if (other.fill > this.depth) {
+      throw new RoceError('ERR_ROCE_LIMIT', `${other.fill} completions were not taken, ${this.depth} would fit`);
+    }
+    for (let word = 0; word < this.header.length; word++) {
+      if (word !== WORD_DEPTH && word !== WORD_STRIDE) this.header[word] = other.header[word];
     }
   }
 

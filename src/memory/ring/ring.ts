@@ -107,6 +107,23 @@ export class Ring {
     return (this.producer - index - 1) >>> 0 < this.depth;
   }
 
+  /**
+   * The side that changes to this ring copies the elements of `other` from index `from` to its producer. The other side
+   * writes only to later ones meanwhile. Throws ERR_ROCE_LIMIT if they do not fit, ERR_ROCE_INVALID_ARGUMENT if elements
+   * of the rings differ in size.
+   */
+  copyFrom(other: Ring, from: number): void {
+    const count = (other.producer - from) >>> 0;
+    if (this.strideBytes !== other.strideBytes) throw notARing(this.memory, other.strideBytes);
+    if (count > Math.min(other.depth, this.depth)) {
+      throw new RoceError('ERR_ROCE_LIMIT', `the queue holds ${count} elements, ${this.depth} would fit`);
+    }
+    for (let i = 0; i < count; i++) {
+      const start = other.offsetOf(from + i);
+      this.bytes.set(other.bytes.subarray(start, start + this.strideBytes), this.offsetOf(from + i));
+    }
+  }
+
   get fill(): number {
     return (this.producer - this.consumer) >>> 0;
   }

@@ -13,12 +13,9 @@ import {
   BTH_TRAILER,
   finishChecksum,
   HDR_AETH,
-  HDR_FETH,
   HDR_RETH,
   ICRC_BYTES,
   IP_PROTOCOL_UDP,
-  isFethDefined,
-  OP_ATOMIC_WRITE,
   OP_CNP,
   opcodeName,
   PARSE_OK,
@@ -40,8 +37,9 @@ const MESSAGE_BYTES_MAX = 0x80000000;
 /** NAK codes 0x60..0x63; 0x64 is of reliable datagrams, the others are reserved. */
 const NAK_CODES_RC = 4;
 const CNP_RESERVED_BYTES = 16;
-/** Placement type and selectivity level. */
-const FETH_BITS = 0x3f;
+/** Of a FETH: the placement types that are defined, and the selectivity levels 0 and 1. */
+const FETH_PLACEMENTS = 0x03;
+const FETH_LEVELS = 0x10;
 
 /** Opcodes of IBTA that the table of packet/opcode.ts does not have: RD, XRC. */
 function isForeignOpcode(opcode: number): boolean {
@@ -219,8 +217,8 @@ export class PacketRules {
         this.#violation(28, seen, `the RETH says ${packet.dmaLength} bytes; expected at most 2147483648`);
       } else this.#ledger.pass(28);
     }
-    if (info.kind === OP_ATOMIC_WRITE) this.#checkAtomicWrite(seen, packet);
-    if ((info.headers & HDR_FETH) !== 0) this.#checkFeth(seen, packet);
+    if (info.name === 'ATOMIC_WRITE') this.#checkAtomicWrite(seen, packet);
+    if (info.name === 'FLUSH') this.#checkFeth(seen, packet);
     if ((info.headers & HDR_AETH) !== 0) this.#checkSyndrome(seen, packet);
     if (info.kind === OP_CNP) this.#checkCnp(seen, packet, start);
   }
@@ -236,7 +234,7 @@ export class PacketRules {
   }
 
   #checkFeth(seen: PacketView, { feth }: RocePacket): void {
-    if (isFethDefined(feth) && (feth & ~FETH_BITS) === 0) this.#ledger.pass(113);
+    if ((feth & FETH_PLACEMENTS) !== 0 && (feth & ~(FETH_PLACEMENTS | FETH_LEVELS)) === 0) this.#ledger.pass(113);
     else {
       const text = `the FETH is 0x${feth.toString(16)}; expected placement types 1 and 2, level 0 or 1, and no other bits`;
       this.#violation(113, seen, text);

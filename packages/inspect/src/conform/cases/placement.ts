@@ -1,4 +1,4 @@
-import { FETH_GLOBAL, FETH_LEVEL_SHIFT, FETH_REGION, RC_ATOMIC_WRITE, RC_FLUSH } from 'rocev2/internal/packet';
+import { OPCODES } from 'rocev2/internal/packet';
 import {
   ack,
   type CaseTerms,
@@ -14,14 +14,20 @@ import {
 import { read, write } from './request-packets.js';
 
 const NEEDS: readonly Need[] = ['memory', 'atomics', 'FLUSH'];
-const REGION = FETH_GLOBAL | (FETH_REGION << FETH_LEVEL_SHIFT);
+/** Placement types and selectivity levels, as a FETH has them. */
+const GLOBAL = 0x01;
+const REGION = 0x10;
+
+const [FLUSH, ATOMIC_WRITE] = ['FLUSH', 'ATOMIC_WRITE'].map(
+  (name) => OPCODES.find((info) => info?.name === name)!.opcode,
+);
 
 function atomicWrite(at: number, seed: number, details: Partial<RequestPacket> = {}): Step {
-  return send(RC_ATOMIC_WRITE, at, { bytes: 8, seed, ...details });
+  return send(ATOMIC_WRITE, at, { bytes: 8, seed, ...details });
 }
 
 function flush(at: number, length: number, details: Partial<RequestPacket> = {}): Step {
-  return send(RC_FLUSH, at, { length, fields: { feth: FETH_GLOBAL }, ...details });
+  return send(FLUSH, at, { length, fields: { feth: GLOBAL }, ...details });
 }
 
 /** What answers both. */
@@ -66,7 +72,7 @@ export const PLACEMENT_CASES: readonly TestCase[] = [
       data(2, 8, 2),
     ],
   ),
-  placementCase('flush/range', [115], 'A FLUSH comes behind a WRITE to the same range.', () => [
+  placementCase('flush/range', [115], 'A FLUSH comes after a WRITE to the same range.', () => [
     write(0, 8, { ackReq: false }),
     flush(1, 8),
     done(1, 2),
@@ -80,7 +86,7 @@ export const PLACEMENT_CASES: readonly TestCase[] = [
     done(0),
   ]),
   placementCase('flush/region', [115], 'A FLUSH of the whole region names a range outside of it.', ({ offer }) => [
-    flush(0, 16, { place: offer!.open.bytes - 8, fields: { feth: REGION } }),
+    flush(0, 16, { place: offer!.open.bytes - 8, fields: { feth: GLOBAL | REGION } }),
     done(0, 1),
   ]),
   placementCase('flush/beyond', [115], 'A FLUSH ends behind the memory.', ({ offer }) => [
