@@ -4,9 +4,10 @@
  */
 
 import type { Connection } from 'rocev2/internal/cm';
-import { checkKind, type FairClient, type FairQueue, Permits, RoceError } from 'rocev2/internal/core';
+import { checkKind, type FairClient, Permits, RoceError } from 'rocev2/internal/core';
+import { SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { Access, type MemoryRegion } from 'rocev2/internal/verbs';
-import { Body } from './body-memory.js';
+import { AnswerMemory, Body, type ServerMemory } from './body-memory.js';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
 import { RegionCache } from './region-cache.js';
 import type { RpcStream } from './rpc-stream.js';
@@ -70,16 +71,24 @@ export class RpcLink {
   readonly #limits: Limits;
   readonly #events: LinkEvents;
   readonly #memory: FairClient | undefined;
+  readonly #answers: FairClient | undefined;
+  readonly #answerBytesMax: number;
+  /** Answers that were sent and that the peer does not have, and when it took the last one. */
+  #untaken = 0;
+  #takenNs = 0;
   readonly #sendBulk: Permits;
   readonly #readBulk: Permits;
   readonly #chunks = new Permits(1);
-  readonly #lent = new Map<number, { readonly region: MemoryRegion; readonly length: number }>();
+  readonly #lent = new Map<
+    number,
+    { readonly region: MemoryRegion; readonly length: number; readonly onTaken: () => void }
+  >();
   #nextBulk = 1;
   #peer: Limits | undefined;
   #end: Error | undefined;
 
-  /** `memory`: what bodies take of it, until they are released. Undefined: they are bounded by the calls of this side. */
-  constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents, memory?: FairQueue) {
+  /** `memory`: that of bodies and answers. Undefined: they are bounded by the calls of this side. */
+  constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents, memory?: ServerMemory) {
     carrier.claim('an RPC');
     this.carrier = carrier;
     if ('qp' in carrier) {
@@ -90,7 +99,9 @@ export class RpcLink {
         read: new RegionCache(carrier, Access.LOCAL_WRITE, BULK_REGION_BYTES),
       };
     } else carrier.bodyBytesMax = limits.valueBytesMax;
-    this.#memory = memory && this.#joinMemory(memory);
+    this.#memory = memory && this.#joinBodies(memory);
+    this.#answers = memory && this.#joinAnswers(memory);
+    this.#answerBytesMax = memory?.answerBytesMax ?? 0;
     this.#limits = limits;
     this.#events = events;
     this.#sendBulk = new Permits(limits.bulkBytesMax);
@@ -100,18 +111,28 @@ export class RpcLink {
     void this.#serve();
   }
 
-  #joinMemory(memory: FairQueue): FairClient {
+  #joinBodies({ bodies }: ServerMemory): FairClient {
     const { carrier } = this;
     const onStuck = () => this.fail(broken('it did not complete a body in time, and others waited'));
     const stuckSinceNs = () => ('qp' in carrier ? Number.POSITIVE_INFINITY : carrier.stuckSinceNs);
-    const network = 'qp' in carrier ? carrier.agreement.peer.network : carrier.network;
-    const client = memory.join({ stuckSinceNs, onStuck }, network);
+    const client = bodies.join({ stuckSinceNs, onStuck }, this.#network);
     if (!('qp' in carrier)) {
       carrier.isTimed = true;
       carrier.beforeBody = (bytes) => client.take(Body.costOf(bytes, this.#limits.elementsMax));
       carrier.onBodyLost = (bytes) => client.give(Body.costOf(bytes, this.#limits.elementsMax));
     }
     return client;
+  }
+
+  #joinAnswers({ answers }: ServerMemory): FairClient {
+    const onStuck = () => this.fail(broken('it did not take its answers in time, and others waited'));
+    const stuckSinceNs = () => (this.#untaken === 0 ? Number.POSITIVE_INFINITY : this.#takenNs);
+    return answers.join({ stuckSinceNs, onStuck }, this.#network);
+  }
+
+  get #network(): string | undefined {
+    const { carrier } = this;
+    return 'qp' in carrier ? carrier.agreement.peer.network : carrier.network;
   }
 
   get end(): Error | undefined {
@@ -152,8 +173,36 @@ export class RpcLink {
     return (await posted).sent;
   }
 
-  /** Resolves when the peer's NIC has the body, or its address. The parts may change after this resolves. */
-  async send(frame: Partial<Frame>, parts: readonly Uint8Array[]): Promise<void> {
+  newAnswer(): AnswerMemory {
+    return new AnswerMemory(this.#answers, this.#answerBytesMax);
+  }
+
+  /** Sends a part of an answer when there is memory for it. The memory is in use until the peer has the part. */
+  async answer(frame: Partial<Frame>, parts: readonly Uint8Array[], memory: AnswerMemory): Promise<void> {
+    const granted = memory.resize(lengthOf(parts));
+    if (granted !== undefined) await granted;
+    if (this.#untaken++ === 0) this.#takenNs = SYSTEM_CLOCK.nowNs();
+    let isTaken = false;
+    const onTaken = () => {
+      if (isTaken) return;
+      isTaken = true;
+      this.#untaken--;
+      this.#takenNs = SYSTEM_CLOCK.nowNs();
+      memory.release();
+    };
+    try {
+      await this.send(frame, parts, onTaken);
+    } catch (error) {
+      onTaken();
+      throw error;
+    }
+  }
+
+  /**
+   * Resolves when the peer's NIC has the body, or its address. The parts may change after this resolves. `onTaken` is
+   * called when the peer has the body, or the link has ended.
+   */
+  async send(frame: Partial<Frame>, parts: readonly Uint8Array[], onTaken = nothing): Promise<void> {
     const length = lengthOf(parts);
     const max = this.#peer?.valueBytesMax ?? 0;
     if (length > max) {
@@ -164,15 +213,18 @@ export class RpcLink {
         'send it in pieces, as a stream, or let the peer raise `valueBytesMax`',
       );
     }
-    if (this.#lender === undefined || HEADER_BYTES + length <= this.#lender.sendBytesMax)
-      return this.#send(frame, parts);
+    if (this.#lender === undefined || HEADER_BYTES + length <= this.#lender.sendBytesMax) {
+      await this.#send(frame, parts);
+      onTaken();
+      return;
+    }
     await this.#sendBulk.take(length);
     if (this.#end !== undefined) throw this.#end;
     const region = await this.#pools!.lent.take(length);
     place(parts, region.bytes, 0);
     const number = this.#nextBulk;
     this.#nextBulk = (number % 0xffff_ffff) + 1;
-    this.#lent.set(number, { region, length });
+    this.#lent.set(number, { region, length, onTaken });
     const { rkey, addr } = region;
     return this.#send({ ...frame, flags: BULK, b: number, length, rkey, addr });
   }
@@ -224,6 +276,7 @@ export class RpcLink {
     this.#lent.delete(number);
     this.#pools!.lent.give(lent.region);
     this.#sendBulk.give(lent.length);
+    lent.onTaken();
   }
 
   async #read({ addr, rkey, length, b }: Frame): Promise<Body> {
@@ -263,6 +316,7 @@ export class RpcLink {
     this.#sendBulk.freeAll();
     this.#readBulk.freeAll();
     this.#memory?.leave();
+    this.#answers?.leave();
     this.#events.onEnd(error);
     void this.close();
   }
@@ -271,9 +325,12 @@ export class RpcLink {
     await this.carrier.close().catch(() => {});
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
     if (this.#pools !== undefined) for (const pool of Object.values(this.#pools) as RegionCache[]) pool.dispose();
+    for (const { onTaken } of this.#lent.values()) onTaken();
     this.#lent.clear();
   }
 }
+
+function nothing(): void {}
 
 function lengthOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0);

@@ -1,16 +1,8 @@
 /** A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
 import { printable } from 'rocev2/internal/cm';
-import {
-  checkObject,
-  checkWhole,
-  type FairQueue,
-  NS_PER_MS,
-  nearestName,
-  Permits,
-  RoceError,
-} from 'rocev2/internal/core';
-import { type Body, bodyMemory } from './body-memory.js';
+import { checkObject, checkWhole, NS_PER_MS, nearestName, Permits, RoceError } from 'rocev2/internal/core';
+import { type AnswerMemory, type Body, type ServerMemory, serverMemory } from './body-memory.js';
 import { CallEnd } from './call-end.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
@@ -30,7 +22,8 @@ export interface ServeOptions extends RpcLimits {
   readonly onError?: ((error: unknown, method: string) => void) | undefined;
   /**
    * Most bytes of received values in memory, for all connections of this server; a quarter of it for those of one
-   * address. Further values wait at their senders. Default: 256 MiB for all servers of the process together.
+   * address. Further values wait at their senders. As much again for outputs that callers have not taken: then further
+   * calls wait. Default: 256 MiB for all servers of the process together.
    */
   readonly memoryBytesMax?: number | undefined;
 }
@@ -55,6 +48,8 @@ export interface RpcServer extends AsyncDisposable {
   counters(): RpcCounters;
   /** Number of open connections. */
   readonly connections: number;
+  /** Bytes in memory now, of all servers that share it: received values, and outputs that callers have not taken. */
+  readonly heldBytes: { readonly received: number; readonly outputs: number };
   /** Ends all connections. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -75,7 +70,10 @@ export function serveRpc<S extends Service>(
   const { onError, memoryBytesMax, ...given } = options;
   const limits = completeLimits('serveRpc', given);
   if (memoryBytesMax !== undefined) checkWhole('memoryBytesMax', memoryBytesMax, 1, Number.MAX_SAFE_INTEGER);
-  const server = new Server(service, handlers as AnyHandlers, limits, { onError, memory: bodyMemory(memoryBytesMax) });
+  const server = new Server(service, handlers as AnyHandlers, limits, {
+    onError,
+    memory: serverMemory(memoryBytesMax),
+  });
   if (!isIterable(source)) checkCarrier(source as RpcCarrier);
   if ('sendClaimed' in source) server.add(source);
   else server.addAll(source).catch((error: unknown) => onError?.(error, ''));
@@ -83,6 +81,10 @@ export function serveRpc<S extends Service>(
     counters: () => ({ ...server.counters }),
     get connections() {
       return server.links.size;
+    },
+    get heldBytes() {
+      const { bodies, answers } = server.memory;
+      return { received: bodies.heldBytes, outputs: answers.heldBytes };
     },
     close: () => server.close(),
     [Symbol.asyncDispose]: () => server.close(),
@@ -108,14 +110,14 @@ class Server {
   readonly handlers: AnyHandlers;
   readonly limits: Limits;
   readonly onError: ServeOptions['onError'];
-  readonly memory: FairQueue;
+  readonly memory: ServerMemory;
   #isClosed = false;
 
   constructor(
     service: Service,
     handlers: AnyHandlers,
     limits: Limits,
-    { onError, memory }: { readonly onError: ServeOptions['onError']; readonly memory: FairQueue },
+    { onError, memory }: { readonly onError: ServeOptions['onError']; readonly memory: ServerMemory },
   ) {
     this.service = service;
     this.handlers = handlers;
@@ -147,6 +149,14 @@ interface ServedCall {
   readonly inputs: ItemQueue;
   readonly outputs: ItemCredits;
   readonly stopTimer: () => void;
+}
+
+/** A call whose method is known. */
+interface Run {
+  readonly name: string;
+  readonly method: Method;
+  readonly body: Body;
+  readonly answer: AnswerMemory;
 }
 
 class ServedConnection {
@@ -237,6 +247,8 @@ class ServedConnection {
     const { counters } = this.#server;
     let name = '?';
     let running: Promise<unknown> = body;
+    let isSent = false;
+    const answer = this.#link.newAnswer();
     body.catch(() => {});
     await this.#served.take(1);
     try {
@@ -244,11 +256,12 @@ class ServedConnection {
       name = nameIn(input.bytes);
       const method = Object.hasOwn(this.#server.service, name) ? this.#server.service[name] : undefined;
       if (method === undefined) throw unknownMethod(name, this.#server.service);
-      const run = this.#run(id, call, name, method, input);
+      const run = this.#run(id, call, { name, method, body: input, answer });
       running = run;
       const parts = await call.end.unlessEnded(run);
       this.#calls.delete(id); // The caller may start another call as soon as it has the answer.
-      await this.#link.send({ kind: RESULT, call: id }, parts);
+      await this.#link.answer({ kind: RESULT, call: id }, parts, answer);
+      isSent = true; // Its memory is in use until the caller has it.
       counters.done++;
     } catch (error) {
       if (call.end.reason !== undefined) counters.cancelled++;
@@ -262,22 +275,26 @@ class ServedConnection {
       call.inputs.dispose();
       void Promise.allSettled([running, body]).then(([, input]) => {
         if (input.status === 'fulfilled') input.value.release(); // The handler may use it until it ends.
+        if (!isSent) answer.release();
       });
       this.#served.give(1);
     }
   }
 
-  async #run(id: number, call: ServedCall, name: string, method: Method, body: Body): Promise<Uint8Array[]> {
+  async #run(id: number, call: ServedCall, { name, method, body, answer }: Run): Promise<Uint8Array[]> {
     const valueAt = 1 + Buffer.byteLength(name);
     const streamsIn = method.stream === 'input' || method.stream === 'both';
     const input = streamsIn
       ? validatedItems(call.inputs, method, name)
       : await validated(method.input, body.decode(valueAt), `the input of ${name}`);
+    const granted = answer.resize(streamsIn ? undefined : method.outputBytesMax?.(input as never));
+    if (granted !== undefined) await granted;
+    if (call.end.reason !== undefined) throw call.end.reason;
     const output = this.#server.handlers[name](input, contextOf(call.end));
     if (method.stream !== 'output' && method.stream !== 'both') return encodeValue(await output);
     for await (const item of output as AsyncIterable<unknown>) {
       if (!(await call.outputs.take())) break;
-      await this.#link.send({ kind: ITEM, call: id }, encodeValue(item));
+      await this.#link.answer({ kind: ITEM, call: id }, encodeValue(item), this.#link.newAnswer());
     }
     return [];
   }

@@ -9,6 +9,12 @@ export interface Method {
   readonly output: StandardSchema;
   /** The side that sends a stream of items instead of one value. Default: neither. */
   readonly stream?: 'input' | 'output' | 'both';
+  /**
+   * Most bytes of the encoded output for an input. The server reserves memory for it before the handler runs, so that
+   * callers that take no outputs cannot make it read more than it may hold. Not for a handler that waits for other
+   * calls. Default: 8 KiB are reserved, and the rest when the output is known.
+   */
+  readonly outputBytesMax?: ((input: never) => number) | undefined;
 }
 
 /** Methods by name. */
@@ -74,6 +80,9 @@ export function defineService<const S extends Service>(methods: S): S {
       const isSchema = typeof method[side]?.['~standard']?.validate === 'function';
       checkKind(`${side} of ${name}`, method[side], isSchema, 'a schema (Standard Schema: zod, valibot, arktype ...)');
     }
+    const { outputBytesMax } = method;
+    const isBound = outputBytesMax === undefined || typeof outputBytesMax === 'function';
+    checkKind(`outputBytesMax of ${name}`, outputBytesMax, isBound, 'a function of the input');
     const bytes = Buffer.byteLength(name);
     if (bytes > NAME_BYTES_MAX) {
       throw new RoceError(

@@ -4,9 +4,12 @@ import { defineService, type RpcClient, type Service } from '@rocev2/rpc';
 import { type Fields, isCount, shape } from '@rocev2/rpc/internal';
 import { CODE_NAMES, erasureCode } from '../coding/erasure-code.js';
 import type { ManagerMethods, NodeMethods } from '../messages.js';
+import { BLOCK_BYTES, blocksOf, RECORD_DATA_MAX, recordBytes } from '../record.js';
 
 type Check = (value: unknown) => boolean;
 type Checks<Methods> = { readonly [M in keyof Methods]: Readonly<Record<string, Check>> };
+type RequestOf<Exchange> = Exchange extends readonly [infer Request, unknown] ? Request : never;
+type OutputBytes<Methods> = { readonly [M in keyof Methods]?: (request: RequestOf<Methods[M]>) => number };
 
 const LIST_MAX = 1 << 20;
 /** Of a request or an answer: a report of 80,000 extents. */
@@ -120,18 +123,37 @@ const MANAGER: Checks<ManagerMethods> = {
   status: {},
 };
 
+/** A block with its checksum as a number of JSON. */
+const OUTPUT_BLOCK_BYTES = BLOCK_BYTES + 12;
+const blockBytes = ({ count }: { readonly count: number }) =>
+  Math.min(count, blocksOf(RECORD_DATA_MAX)) * OUTPUT_BLOCK_BYTES;
+/** Of methods whose outputs are data. */
+const NODE_OUTPUTS: OutputBytes<NodeMethods> = {
+  read: blockBytes,
+  readFragment: blockBytes,
+  fetch: () => recordBytes(RECORD_DATA_MAX),
+  fetchPlain: ({ bytes }) => Math.min(bytes, RECORD_DATA_MAX),
+};
+
 /** Each request names its node: another one may now listen at that address. */
-export const NODE_SERVICE: Service = serviceOf(NODE, { to: isCount });
+export const NODE_SERVICE: Service = serviceOf(NODE, { common: { to: isCount }, outputs: NODE_OUTPUTS });
 export const MANAGER_SERVICE: Service = serviceOf(MANAGER);
 
-function serviceOf<Methods>(checks: Checks<Methods>, common: Readonly<Record<string, Check>> = {}): Service {
+function serviceOf<Methods>(
+  checks: Checks<Methods>,
+  {
+    common = {},
+    outputs = {},
+  }: { readonly common?: Readonly<Record<string, Check>>; readonly outputs?: OutputBytes<Methods> } = {},
+): Service {
   const methods = Object.entries<Readonly<Record<string, Check>>>(checks as Record<string, Record<string, Check>>);
   return defineService(
     Object.fromEntries(
       methods.map(([name, own]) => {
         const fields = Object.entries({ ...common, ...own });
         const input = shape<object>(`request to ${name}`, (value) => hasFields(value, fields));
-        return [name, { input, output: shape<object>('answer', () => true) }];
+        const outputBytesMax = outputs[name as keyof Methods];
+        return [name, { input, output: shape<object>('answer', () => true), outputBytesMax }];
       }),
     ),
   );
