@@ -4,6 +4,7 @@
  * memory.
  */
 
+import type { Clock } from '../../core/clock.js';
 import type { Permits } from '../../core/permits.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
@@ -19,6 +20,7 @@ interface Post {
 
 interface ServerSendsInit {
   readonly qp: QueuePair;
+  readonly clock: Clock;
   /** READs of the queue pair. */
   readonly reads: Permits;
   /** Bytes of the READs of all queue pairs. */
@@ -38,9 +40,18 @@ export class ServerSends {
   readonly #waitingForRoom: Post[] = [];
   #nextWrId = 0;
   #isStarted = false;
+  #movedNs: number;
 
   constructor(init: ServerSendsInit) {
     this.#init = init;
+    this.#movedNs = init.clock.nowNs();
+  }
+
+  /**
+   * Since when nothing that is in flight has been done, as with a peer without receives; Infinity: nothing is in flight.
+   */
+  get stuckSinceNs(): number {
+    return this.#posted.size === 0 ? Number.POSITIVE_INFINITY : this.#movedNs;
   }
 
   start(): void {
@@ -77,6 +88,7 @@ export class ServerSends {
   onDone(wrId: number): void {
     this.#posted.get(wrId)?.resolve();
     this.#posted.delete(wrId);
+    this.#movedNs = this.#init.clock.nowNs();
     this.#postWaiting();
   }
 
@@ -103,7 +115,10 @@ export class ServerSends {
       const { request } = post;
       request.wrId = this.#nextWrId;
       this.#nextWrId = (this.#nextWrId + 1) >>> 0;
-      if (request.signaled !== false) this.#posted.set(request.wrId, post);
+      if (request.signaled !== false) {
+        if (this.#posted.size === 0) this.#movedNs = this.#init.clock.nowNs();
+        this.#posted.set(request.wrId, post);
+      }
       qp.postSend(request);
     }
   }

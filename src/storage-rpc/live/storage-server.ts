@@ -21,6 +21,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { BufferPool } from '../pool/buffer-pool.js';
+import { POOL_SHARE } from '../pool/fair-lease.js';
 import type { SkServerChannel } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
@@ -42,8 +43,6 @@ const SHARE_BYTES = 64 << 10;
  * over a new connection.
  */
 const STUCK_NS = 1e9;
-/** The pool gives pieces of a few sizes, so that not all of its bytes can be used at once. */
-const POOL_SHARE = 0.75;
 const POOL_BYTES_MAX = 64 << 20;
 const PULL_BYTES_MAX = 4 << 20;
 const SESSION_TIMEOUT_MS = 10_000;

@@ -12,7 +12,8 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { serveCompletions } from '../link/completions.js';
 import { type NumberedRequest, ServerSends } from '../link/server-sends.js';
-import { type BufferLease, type BufferPool, pieceBytes } from '../pool/buffer-pool.js';
+import type { BufferLease, BufferPool } from '../pool/buffer-pool.js';
+import { fairLease } from '../pool/fair-lease.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
@@ -53,10 +54,14 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#parts = parts;
     this.#qp = parts.qp;
     this.#share = share;
-    this.#memory = share.memory.join();
+    this.#memory = share.memory.join({
+      stuckSinceNs: () => this.#sends.stuckSinceNs,
+      onStuck: () => this.fail(new RoceError('ERR_ROCE_LIMIT', 'the client keeps memory that others wait for')),
+    });
     this.#receives = receives;
     this.#sends = new ServerSends({
       qp: parts.qp,
+      clock: parts.clock,
       reads: new Permits(ORD),
       pulls: share.pulls,
       close: () => this.close(),
@@ -79,25 +84,7 @@ export class RdmaServerChannel implements SkServerChannel {
   }
 
   buffer(bytes: number): BufferLease<MemoryRegion> | Promise<BufferLease<MemoryRegion>> {
-    const piece = pieceBytes(bytes);
-    const release = () => this.#memory.give(piece);
-    const granted = this.#memory.take(piece);
-    const lease = granted === undefined ? this.#share.pool.acquireNow(bytes, release) : undefined;
-    return lease ?? this.#bufferLater(bytes, granted, release);
-  }
-
-  async #bufferLater(
-    bytes: number,
-    granted: Promise<void> | undefined,
-    release: () => void,
-  ): Promise<BufferLease<MemoryRegion>> {
-    await granted;
-    try {
-      return await this.#share.pool.acquire(bytes, release);
-    } catch (error) {
-      release();
-      throw error;
-    }
+    return fairLease(this.#memory, this.#share.pool, bytes);
   }
 
   pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void> {

@@ -7,6 +7,7 @@ import { NO_REMOTE_BUFFER } from '../link/remote-buffer-descriptor.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { type MessageFormat, MessageReader } from '../stream/message-reader.js';
 import type { DataBuffer, SkCall, SkClientChannel, SkIncoming, SkReply, SkServerChannel } from './channel.js';
+import { SK_RECEIVES } from './rdma-parts.js';
 import {
   REQUEST_BYTES,
   readRequest,
@@ -33,6 +34,8 @@ export interface TcpServerShare {
 
 /** Bytes of requests and of answers not yet sent that a server holds of one connection before it stops reading. */
 const UNANSWERED_BYTES_MAX = 16 << 20;
+/** A client has one request in each slot, and may have a reply before the server learns that it has left. */
+const UNSENT_MAX = 2 * SK_RECEIVES;
 
 const RESPONSES: MessageFormat<SkResponse> = {
   headerBytes: RESPONSE_BYTES,
@@ -144,6 +147,9 @@ export class TcpServerChannel implements SkServerChannel {
   move(): void {}
 
   reply(_: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
+    if (this.#unsent.size === UNSENT_MAX) {
+      this.#fail(new RoceError('ERR_ROCE_LIMIT', 'the client has more requests outstanding than slots'));
+    }
     if (this.#ended) return Promise.resolve();
     const flags = data === undefined ? response.flags : response.flags | SK_INLINE;
     const header = encodeMessage(response, list, undefined, flags);

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { ClientSession } from '../../../src/storage-rpc/sk/client-session.js';
+import { SK_RECEIVES } from '../../../src/storage-rpc/sk/rdma-parts.js';
 import { pattern, Rig, readIo, writeIo } from './rig.js';
 
 const MIB = 1 << 20;
@@ -57,6 +58,21 @@ test('a client that sends half a write and no more keeps its memory only until o
   const good = await rig.connected('tcp');
   await rig.until(good.submit(writeIo(MIB, pattern(MIB, 2))));
   expect(rig.clock.nowNs()).toBeLessThan(23e9);
+});
+
+test('a client over RDMA that posts no receives keeps memory only until others wait for it', async () => {
+  const rig = await Rig.create({ memory: { bytesMax: MIB, stuckNs: 1e9 } });
+  const silent = await rig.connected('rdma', { idleNs: 1e15 });
+  const { qp } = rig.rdma!.clientParts;
+  qp.postRecv = () => {};
+  for (let i = 0; i < 2 * SK_RECEIVES; i++) silent.submit(readIo(0, Buffer.alloc(64 << 10))).catch(() => {});
+  await rig.pass(20e9);
+  expect(rig.memory.heldBytes).toBeGreaterThan(0);
+  expect(rig.server.connections).toBe(1); // Nobody waits but itself.
+  const good = await rig.connected('rdma');
+  const into = Buffer.alloc(MIB);
+  await rig.until(good.submit(readIo(0, into)));
+  expect(rig.clock.nowNs()).toBeLessThan(24e9);
 });
 
 test('a limit of a disk holds for all clients together, over both transports', async () => {

@@ -8,6 +8,7 @@ import { FairQueue } from '../../../src/core/fair-queue.js';
 import type { RxDatagram } from '../../../src/port/datagram.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { NO_REMOTE_BUFFER } from '../../../src/storage-rpc/link/remote-buffer-descriptor.js';
+import { SK_RECEIVES } from '../../../src/storage-rpc/sk/rdma-parts.js';
 import { writeRequest } from '../../../src/storage-rpc/sk/request.js';
 import { TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
 import type { ByteStream } from '../../../src/storage-rpc/stream/byte-stream.js';
@@ -193,8 +194,10 @@ test('a session whose request is still being executed makes no room: it would be
   expect(rig.server.sessions).toBe(1);
 });
 
-test('a client over TCP that asks and does not read is not read from: 16 MiB and one more answer are what it can have waiting', () => {
+/** A client over TCP that asks for replies with this much data, and reads none. */
+function silentClient(dataBytes: number) {
   const unsent: Array<() => void> = [];
+  let failure: unknown;
   let isPaused = false;
   const stream: ByteStream = {
     onData: () => {},
@@ -211,7 +214,10 @@ test('a client over TCP that asks and does not read is not read from: 16 MiB and
   const clock = virtualClock(new EventQueue());
   const memory = new FairQueue({ clock, bytesMax: Number.POSITIVE_INFINITY });
   const channel = new TcpServerChannel(stream, { memory, clock });
-  const bytes = new Uint8Array(1 << 20);
+  channel.onFailure = (error) => {
+    failure = error;
+  };
+  const bytes = new Uint8Array(dataBytes);
   channel.onRequest = ({ request, release }) => {
     release();
     const { slot, slotSeq } = request;
@@ -224,21 +230,47 @@ test('a client over TCP that asks and does not read is not read from: 16 MiB and
       moved: bytes.length,
       serverTimeUs: 0,
     } as const;
-    void channel.reply(request, response, new Uint8Array(1024), { bytes, release: () => {} });
+    void channel.reply(request, response, new Uint8Array(dataBytes / 1024), { bytes, release: () => {} });
   };
-  const ask = (slotSeq: number) => {
+  let slotSeq = 0;
+  const ask = () => {
     const request = Buffer.alloc(64);
     const [slot, disk, offset] = [0, 0, 0];
+    slotSeq++;
     const header = { op: 'READ', flags: 0, sessionLow: 0n, slot, slotSeq, disk, offset, length: bytes.length } as const;
     writeRequest(request, header, NO_REMOTE_BUFFER, 0);
     stream.onData(request);
   };
-  for (let seq = 1; !isPaused && seq < 1000; seq++) ask(seq);
-  expect(unsent).toHaveLength(16);
-  unsent.shift()!();
-  expect(isPaused).toBe(false);
-  for (let seq = 17; !isPaused && seq < 1000; seq++) ask(seq);
-  expect(unsent).toHaveLength(16);
+  return {
+    unsent,
+    askUntilPaused: () => {
+      for (let i = 0; !isPaused && failure === undefined && i < 1000; i++) ask();
+    },
+    get isPaused() {
+      return isPaused;
+    },
+    get failure() {
+      return failure;
+    },
+  };
+}
+
+test('a client over TCP that asks and does not read is not read from: 16 MiB and one more answer are what it can have waiting', () => {
+  const client = silentClient(1 << 20);
+  client.askUntilPaused();
+  expect(client.unsent).toHaveLength(16);
+  client.unsent.shift()!();
+  expect(client.isPaused).toBe(false);
+  client.askUntilPaused();
+  expect(client.unsent).toHaveLength(16);
+  expect(client.failure).toBeUndefined();
+});
+
+test('one that has more small answers waiting than a client can ask for is disconnected', () => {
+  const client = silentClient(0);
+  client.askUntilPaused();
+  expect(client.unsent).toHaveLength(2 * SK_RECEIVES);
+  expect(client.failure).toMatchObject({ code: 'ERR_ROCE_LIMIT' });
 });
 
 test('a client that is silent for a minute loses its connection, and keeps its session', async () => {
