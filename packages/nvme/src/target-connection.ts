@@ -29,7 +29,8 @@ export interface TargetConnection {
   readonly external: ExternalSgl;
   onCapsule: (capsule: IncomingCapsule) => void;
   onFailure: (error: Error) => void;
-  buffer(bytes: number): Promise<DataBuffer>;
+  /** Rejects when the connection has ended. */
+  buffer(bytes: number): DataBuffer | Promise<DataBuffer>;
   /** Rejects when the connection can no longer access `into`. */
   pull(command: NvmeCommand, place: DataPlace, into: DataBuffer): Promise<void>;
   /**

@@ -50,7 +50,7 @@ describe('a host', () => {
     await expect(open(world, secret, controllerSecret)).rejects.toThrow(words);
     await world.pass(1e9);
     expect(world.target.controllers).toBe(0);
-    expect(world.pool.inUse).toBe(0);
+    expect(world.memory.pool.inUse).toBe(0);
   });
 
   const noController = () => new TcpWorld({ secrets: new Map([[HOST_NQN, { host: HOST, controller: undefined }]]) });

@@ -79,7 +79,7 @@ it('executes a command that it leaves without an answer; the queue has an entry 
   expect(read[0]).toBe(9);
   expect(await host.write()).toBe(0);
   await world.until(world.target.close());
-  expect(world.pool.inUse).toBe(0);
+  expect(world.memory.pool.inUse).toBe(0);
 });
 
 it('ends a queue, and no other', async () => {

@@ -67,7 +67,7 @@ export async function fuzzTcp(seed: number, rounds: number, side: 'host' | 'targ
   await world.until(honest.close());
   await world.pass(1e9);
   expect(world.target.connections.tcp).toBe(0);
-  expect(world.pool.inUse).toBe(0);
+  expect(world.memory.pool.inUse).toBe(0);
   return { ended };
 }
 
@@ -85,5 +85,5 @@ export async function fuzzStrangers(seed: number, connections: number): Promise<
   await world.pass(20e9);
   expect(world.target.connections.tcp).toBe(0);
   expect(world.target.controllers).toBe(0);
-  expect(world.pool.inUse).toBe(0);
+  expect(world.memory.pool.inUse).toBe(0);
 }

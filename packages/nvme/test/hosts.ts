@@ -22,10 +22,10 @@ export class Host {
     this.io = io;
   }
 
-  static async connect(world: TcpWorld, number: number, portId?: number): Promise<Host> {
+  static async connect(world: TcpWorld, number: number, portId?: number, from?: string): Promise<Host> {
     const hostId = Buffer.alloc(16, number);
-    const admin = await RawQueue.admin(world, { hostId }, portId);
-    const io = await RawQueue.open(world, portId);
+    const admin = await RawQueue.admin(world, { hostId }, portId, from);
+    const io = await RawQueue.open(world, portId, from);
     await io.connect({ qid: 1, cntlid: admin.cntlid, hostId });
     return new Host(number, admin, io);
   }

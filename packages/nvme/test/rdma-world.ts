@@ -5,7 +5,6 @@ import { Permits } from '../../../src/core/permits.js';
 import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
 import { connectQp, createPair, type Pair, type PairOptions } from '../../../test/support/pair.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
@@ -16,15 +15,17 @@ import { NvmeHost, type NvmeHostOptions } from '../src/host/nvme-host.js';
 import { RdmaHostConnection } from '../src/host/rdma-host-connection.js';
 import { RdmaTargetConnection } from '../src/rdma/rdma-target-connection.js';
 import { NvmeTarget } from '../src/target.js';
+import { TargetMemory } from '../src/target-memory.js';
 import { HOST_NQN, NQN, unpredictable } from './world.js';
 
 const MTU = 4096;
+const POOL_BYTES = 64 << 20;
 
 export class RdmaWorld {
   readonly pair: Pair;
   readonly clock: Clock;
   readonly target: NvmeTarget;
-  readonly pool: BufferPool<MemoryRegion>;
+  readonly memory: TargetMemory<MemoryRegion>;
   /** Ends of the connections, the newest last. */
   readonly connections: Array<{ host: RdmaHostConnection; target: RdmaTargetConnection }> = [];
   readonly #pulls = new Permits(4 << 20);
@@ -33,7 +34,11 @@ export class RdmaWorld {
   private constructor(pair: Pair, disk: BlockDevice) {
     this.pair = pair;
     this.clock = virtualClock(pair.events);
-    this.pool = new BufferPool({ allocate: (bytes) => pair.b.pd.regMr(bytes, 1), clock: this.clock });
+    this.memory = new TargetMemory({
+      allocate: (bytes) => pair.b.pd.regMr(bytes, 1),
+      clock: this.clock,
+      bytesMax: POOL_BYTES,
+    });
     this.target = new NvmeTarget({
       refusedPeers: new RefusedPeers('a host', undefined),
       subsystems: [{ nqn: NQN, serial: '1', namespaces: [{ nsid: 1, disk, uuid: Buffer.alloc(16, 9) }] }],
@@ -57,7 +62,7 @@ export class RdmaWorld {
       entries,
       poolBytesMax: 16 << 20,
     });
-    const share = { pool: this.pool, pulls: this.#pulls };
+    const share = { memory: this.memory, pulls: this.#pulls };
     const remote = a.host.address.text;
     const target = await RdmaTargetConnection.create({ pd: b.pd, remote, qid, depth: entries, reads: 16, share });
     const psn = { a: this.#psn++, b: this.#psn++ };

@@ -62,7 +62,7 @@ describe('NVMe over RDMA', () => {
     await exercise(world, disk, 1);
     await world.until(disk.close());
     await world.until(world.target.close());
-    expect(world.pool.inUse).toBe(0);
+    expect(world.memory.pool.inUse).toBe(0);
     expect(world.target.controllers).toBe(0);
   });
 

@@ -1,6 +1,6 @@
 /** Reservations in a file: the next target has them. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -56,6 +56,10 @@ it.each([
 });
 
 it('a file that cannot be written fails the command that wanted it', async () => {
-  const file = await ReservationFile.open(join(folder, 'nowhere', 'file'));
+  const gone = join(folder, 'gone');
+  await expect(ReservationFile.open(join(gone, 'file'))).rejects.toMatchObject({ code: 'ERR_ROCE_IO' });
+  mkdirSync(gone);
+  const file = await ReservationFile.open(join(gone, 'file'));
+  rmSync(gone, { recursive: true });
   await expect(file.storeOf(NQN, 1).save(STATE)).rejects.toMatchObject({ code: 'ERR_ROCE_IO' });
 });

@@ -51,7 +51,7 @@ describe('a target over TCP', () => {
     await world.until(host.close());
     await world.pass(1e6); // The other end hears of it.
     expect(world.target.controllers).toBe(0);
-    expect(world.pool.inUse).toBe(0);
+    expect(world.memory.pool.inUse).toBe(0);
   });
 
   it('lists its subsystems for hosts that may use them, with a generation that changes', async () => {
@@ -172,8 +172,8 @@ describe('a target over TCP', () => {
     const read = data.map((bytes) => Buffer.alloc(bytes.length));
     await world.until(Promise.all(read.map((into, i) => disk.read(i * into.length, into.length, into))));
     expect(read.every((bytes, i) => bytes.equals(data[i]))).toBe(true);
-    expect(world.pool.registeredBytes).toBeLessThanOrEqual(4 << 20);
+    expect(world.memory.pool.registeredBytes).toBeLessThanOrEqual(4 << 20);
     await world.until(disk.close());
-    expect(world.pool.inUse).toBe(0);
+    expect(world.memory.pool.inUse).toBe(0);
   });
 });

@@ -5,7 +5,7 @@ import { SeededRandom } from '../../../src/core/random.js';
 import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import { BufferPool, type Slab } from '../../../src/storage-rpc/pool/buffer-pool.js';
+import type { Slab } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { createPipe, type PipeEnd } from '../../../test/storage-rpc/sk/pipe.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
@@ -17,6 +17,7 @@ import { NvmeHost, type NvmeHostOptions } from '../src/host/nvme-host.js';
 import { TcpHostConnection } from '../src/host/tcp-host-connection.js';
 import type { ReservationStore } from '../src/reservations.js';
 import { NvmeTarget } from '../src/target.js';
+import { TargetMemory } from '../src/target-memory.js';
 import { TcpTargetConnection } from '../src/tcp/tcp-target-connection.js';
 
 export const NQN = 'nqn.2026-11.example:disk';
@@ -29,6 +30,7 @@ const randomness = new SeededRandom(1).stream('authentication');
 export function unpredictable(count: number): Buffer {
   return Buffer.from(Array.from({ length: count }, () => randomness.u32() & 0xff));
 }
+const POOL_BYTES = 64 << 20;
 const PIPE_DELAY_NS = 10_000;
 
 export interface WorldOptions {
@@ -46,7 +48,7 @@ export class TcpWorld {
   readonly events = new EventQueue();
   readonly clock: Clock = virtualClock(this.events);
   readonly disk: BlockDevice;
-  readonly pool: BufferPool<Slab>;
+  readonly memory: TargetMemory<Slab>;
   readonly target: NvmeTarget;
   /** Ends of the connections that hosts have made, the newest last. */
   readonly pipes: Array<{ host: PipeEnd; target: PipeEnd }> = [];
@@ -56,18 +58,18 @@ export class TcpWorld {
       disk = new MemoryDevice(DISK_BYTES),
       hosts,
       readOnly = false,
-      poolBytesMax,
+      poolBytesMax = POOL_BYTES,
       reservationStore,
       faults,
       secrets,
       onNotice,
     } = options;
     this.disk = disk;
-    this.pool = new BufferPool<Slab>({
+    this.memory = new TargetMemory<Slab>({
       allocate: async (bytes) => ({ bytes: Buffer.alloc(bytes), close: async () => {} }),
       clock: this.clock,
       waitersMax: 65_536,
-      ...(poolBytesMax !== undefined && { bytesMax: poolBytesMax }),
+      bytesMax: poolBytesMax,
     });
     const uuid = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
     this.target = new NvmeTarget({
@@ -95,7 +97,7 @@ export class TcpWorld {
   pipe(portId = 1, from = '192.0.2.1'): PipeEnd {
     const [host, target] = createPipe(this.events, PIPE_DELAY_NS);
     this.pipes.push({ host, target });
-    this.target.accept(new TcpTargetConnection(target, from, this.pool), portId);
+    this.target.accept(new TcpTargetConnection(target, from, this), portId);
     return host;
   }
 

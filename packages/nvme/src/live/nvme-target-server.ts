@@ -17,7 +17,7 @@ import {
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { IpAddress } from 'rocev2/internal/packet';
-import { BufferPool, type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
+import { type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
 import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
 import { ANA_STATES, type AnaState } from '../ana.js';
 import type { TlsNames } from '../auth/tls-key.js';
@@ -30,6 +30,7 @@ import { RdmaQueueQuota, type RdmaQueueSlot } from '../rdma/rdma-queue-quota.js'
 import { RdmaTargetConnection, type RdmaTargetShare } from '../rdma/rdma-target-connection.js';
 import { checkNqn, type Subsystem } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
+import { TargetMemory } from '../target-memory.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
 import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
@@ -114,7 +115,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   readonly #target: NvmeTarget;
   readonly #faults: CommandFaults | undefined;
   readonly #reservations: ReservationFile | undefined;
-  readonly #pool: BufferPool<Slab>;
+  readonly #memory: TargetMemory<Slab>;
   readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
     evict: (socket) => socket.destroy(),
@@ -146,7 +147,7 @@ export class NvmeTargetServer implements AsyncDisposable {
       refusedPeers: new RefusedPeers('a host', onNotice),
       ...(this.#faults !== undefined && { faults: this.#faults }),
     });
-    this.#pool = new BufferPool<Slab>({
+    this.#memory = new TargetMemory<Slab>({
       allocate: async (bytes) => ({ bytes: Buffer.allocUnsafeSlow(bytes), close: async () => {} }),
       clock: SYSTEM_CLOCK,
       bytesMax: poolBytesMax,
@@ -206,6 +207,11 @@ export class NvmeTargetServer implements AsyncDisposable {
   /** The rules of {@link NvmeTargetServerOptions.faults}, and how many commands each has matched. */
   get faults(): readonly CommandFaultCount[] {
     return this.#faults?.counters ?? [];
+  }
+
+  /** Bytes of buffers that commands in flight hold now, of all transports. */
+  get heldBytes(): number {
+    return this.#rdma.reduce((sum, { share }) => sum + share.memory.heldBytes, this.#memory.heldBytes);
   }
 
   /** Queues of hosts by transport. */
@@ -285,11 +291,11 @@ export class NvmeTargetServer implements AsyncDisposable {
     await Promise.all(this.#accepting);
     await this.#target.close();
     for (const { cm, pd, share } of this.#rdma.splice(0)) {
-      await share.pool.close();
+      await share.memory.close();
       await cm.close();
       await pd.close();
     }
-    await this.#pool.close();
+    await this.#memory.close();
   }
 
   /** Same as {@link close}. */
@@ -319,8 +325,9 @@ export class NvmeTargetServer implements AsyncDisposable {
       return;
     }
     socket.once('close', () => this.#limiter.leave(socket));
+    const share = { memory: this.#memory, clock: SYSTEM_CLOCK };
     const accept = (stream: Socket, names?: TlsNames) => {
-      const connection = new TcpTargetConnection(new SocketStream(stream), origin.text, this.#pool, names);
+      const connection = new TcpTargetConnection(new SocketStream(stream), origin.text, share, names);
       queue = this.#target.accept(connection, portId);
     };
     if (this.#tls === undefined) accept(socket);
@@ -330,13 +337,14 @@ export class NvmeTargetServer implements AsyncDisposable {
   async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number, portId: number): Promise<void> {
     const cm = await ConnectionManager.open(device);
     const pd = await device.createPd();
-    const pool = new BufferPool<MemoryRegion>({
+    const memory = new TargetMemory<MemoryRegion>({
       allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
       clock: device.clock,
       bytesMax: poolBytesMax,
       waitersMax: WAITERS_MAX,
     });
-    const service = { cm, pd, portId, listener: cm.listen(port), share: { pool, pulls: new Permits(PULL_BYTES_MAX) } };
+    const share = { memory, pulls: new Permits(PULL_BYTES_MAX) };
+    const service = { cm, pd, portId, listener: cm.listen(port), share };
     this.#rdma.push(service);
     void this.#takeRequests(service);
   }

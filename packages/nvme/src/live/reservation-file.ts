@@ -1,6 +1,6 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { access, constants, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { PromiseMutex, RoceError, whyUnreadable } from 'rocev2/internal/core';
+import { PromiseMutex, RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
 import type { ReservationState, ReservationStore } from '../reservations.js';
 
 const VERSION = 1;
@@ -24,6 +24,9 @@ export class ReservationFile {
   }
 
   static async open(path: string): Promise<ReservationFile> {
+    await access(dirname(path), constants.W_OK).catch((cause: unknown) => {
+      throw new RoceError('ERR_ROCE_IO', `cannot write ${path}: ${whyUnwritable(cause)}`, undefined, { cause });
+    });
     let text: string;
     try {
       text = await readFile(path, 'utf8');

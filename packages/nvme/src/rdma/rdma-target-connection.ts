@@ -5,13 +5,7 @@
  */
 
 import { Permits, RoceError } from 'rocev2/internal/core';
-import {
-  type BufferLease,
-  type BufferPool,
-  type DataBuffer,
-  ServerSends,
-  serveCompletions,
-} from 'rocev2/internal/storage-rpc';
+import { type BufferLease, type DataBuffer, ServerSends, serveCompletions } from 'rocev2/internal/storage-rpc';
 import {
   Access,
   type CompletionQueue,
@@ -24,9 +18,10 @@ import { CQE_BYTES, encodeCompletion, NvmeCommand, SQE_BYTES } from '../capsule.
 import { IN_CAPSULE_BYTES } from '../identify.js';
 import type { DataPlace } from '../sgl.js';
 import type { IncomingCapsule, TargetConnection, TargetReply } from '../target-connection.js';
+import type { ClientMemory, MemoryUser, TargetMemory } from '../target-memory.js';
 
 export interface RdmaTargetShare {
-  readonly pool: BufferPool<MemoryRegion>;
+  readonly memory: TargetMemory<MemoryRegion>;
   readonly pulls: Permits;
 }
 
@@ -46,7 +41,7 @@ const SENDS_OF_COMMAND = 4;
 const READS_MAX = 16;
 
 /** It receives from the start, and answers once `start` has been called. */
-export class RdmaTargetConnection implements TargetConnection {
+export class RdmaTargetConnection implements TargetConnection, MemoryUser {
   readonly transport = 'rdma';
   readonly remote: string;
   readonly qid: number;
@@ -57,7 +52,7 @@ export class RdmaTargetConnection implements TargetConnection {
   readonly qp: QueuePair;
   readonly #cqs: readonly [send: CompletionQueue, receive: CompletionQueue];
   readonly #receives: MemoryRegion;
-  readonly #share: RdmaTargetShare;
+  readonly #memory: ClientMemory<MemoryRegion>;
   readonly #capsuleBytes: number;
   readonly #onClosed: (() => void) | undefined;
   readonly #sends: ServerSends;
@@ -65,7 +60,7 @@ export class RdmaTargetConnection implements TargetConnection {
   #closing: Promise<void> | undefined;
 
   private constructor(
-    { remote, qid, depth, reads, share, onClosed }: RdmaTargetInit,
+    { pd, remote, qid, depth, reads, share, onClosed }: RdmaTargetInit,
     qp: QueuePair,
     cqs: readonly [CompletionQueue, CompletionQueue],
     receives: MemoryRegion,
@@ -76,15 +71,16 @@ export class RdmaTargetConnection implements TargetConnection {
     this.qp = qp;
     this.#cqs = cqs;
     this.#receives = receives;
-    this.#share = share;
     this.#capsuleBytes = capsuleBytes(qid);
     this.#onClosed = onClosed;
     this.#sends = new ServerSends({
       qp,
+      clock: pd.device.clock,
       reads: new Permits(Math.min(reads, READS_MAX)),
       pulls: share.pulls,
       close: () => this.close(),
     });
+    this.#memory = share.memory.join(this);
   }
 
   static async create(init: RdmaTargetInit): Promise<RdmaTargetConnection> {
@@ -122,8 +118,12 @@ export class RdmaTargetConnection implements TargetConnection {
     );
   }
 
-  buffer(bytes: number): Promise<BufferLease<MemoryRegion>> {
-    return this.#share.pool.acquire(bytes);
+  get stuckSinceNs(): number {
+    return this.#sends.stuckSinceNs;
+  }
+
+  buffer(bytes: number): BufferLease<MemoryRegion> | Promise<BufferLease<MemoryRegion>> {
+    return this.#memory.lease(bytes);
   }
 
   async pull(_: NvmeCommand, place: DataPlace, into: DataBuffer): Promise<void> {
@@ -152,6 +152,7 @@ export class RdmaTargetConnection implements TargetConnection {
   fail(error: Error): void {
     if (this.#sends.failure !== undefined) return;
     this.#sends.failure = error;
+    this.#memory.leave();
     this.onFailure(error);
   }
 

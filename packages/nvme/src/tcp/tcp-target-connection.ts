@@ -1,7 +1,7 @@
 /** The target's end of NVMe/TCP: write data comes in the capsule or after an R2T, read data goes in C2HData. */
 
-import { RoceError } from 'rocev2/internal/core';
-import type { BufferPool, ByteStream, DataBuffer, Slab } from 'rocev2/internal/storage-rpc';
+import { type Clock, RoceError } from 'rocev2/internal/core';
+import type { ByteStream, DataBuffer, Slab } from 'rocev2/internal/storage-rpc';
 import type { TlsNames } from '../auth/tls-key.js';
 import { encodeCompletion, NvmeCommand } from '../capsule.js';
 import { IN_CAPSULE_BYTES } from '../identify.js';
@@ -10,6 +10,7 @@ import { QUEUE_ENTRIES_MAX } from '../properties.js';
 import type { DataPlace } from '../sgl.js';
 import { NvmeStatusError, STATUS } from '../status.js';
 import type { IncomingCapsule, TargetConnection, TargetReply } from '../target-connection.js';
+import type { ClientMemory, MemoryUser, TargetMemory } from '../target-memory.js';
 import {
   CAPSULE_CMD_BYTES,
   COMMON_BYTES,
@@ -45,13 +46,14 @@ const FORMS: ReadonlyMap<number, PduForm> = new Map([
 interface Transfer {
   readonly id: number;
   readonly into: Buffer;
+  readonly sinceNs: number;
   received: number;
   isDamaged: boolean;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
-export class TcpTargetConnection implements TargetConnection {
+export class TcpTargetConnection implements TargetConnection, MemoryUser {
   readonly transport = 'tcp';
   readonly remote: string;
   readonly proven: TlsNames | undefined;
@@ -61,21 +63,30 @@ export class TcpTargetConnection implements TargetConnection {
   onCapsule: (capsule: IncomingCapsule) => void = () => {};
   onFailure: (error: Error) => void = () => {};
   readonly #stream: ByteStream;
-  readonly #pool: BufferPool<Slab>;
+  readonly #memory: ClientMemory<Slab>;
+  readonly #clock: Clock;
   readonly #reader: PduReader;
   readonly #transfers = new Map<number, Transfer>();
   readonly #unsent = new Set<() => void>();
   #digests: Digests = NO_DIGESTS;
   #alignment = 4;
   #isInitialized = false;
+  /** When the host took the last reply, or the first of those that it has not taken was sent. */
+  #takenNs = 0;
   #nextTag = 0;
   #ended = false;
 
-  constructor(stream: ByteStream, remote: string, pool: BufferPool<Slab>, proven?: TlsNames) {
+  constructor(
+    stream: ByteStream,
+    remote: string,
+    { memory, clock }: { readonly memory: TargetMemory<Slab>; readonly clock: Clock },
+    proven?: TlsNames,
+  ) {
     this.#stream = stream;
     this.remote = remote;
     this.proven = proven;
-    this.#pool = pool;
+    this.#clock = clock;
+    this.#memory = memory.join(this);
     this.#reader = new PduReader({
       forms: FORMS,
       place: (header, bytes) => this.#place(header, bytes),
@@ -86,8 +97,15 @@ export class TcpTargetConnection implements TargetConnection {
     stream.onClose = (error) => this.fail(error);
   }
 
-  buffer(bytes: number): Promise<DataBuffer> {
-    return this.#pool.acquire(bytes);
+  /** A transfer must be complete in time, so that its host cannot extend it byte by byte. */
+  get stuckSinceNs(): number {
+    const [transfer] = this.#transfers.values();
+    const takenNs = this.#unsent.size > 0 ? this.#takenNs : Number.POSITIVE_INFINITY;
+    return Math.min(takenNs, transfer?.sinceNs ?? Number.POSITIVE_INFINITY);
+  }
+
+  buffer(bytes: number): DataBuffer | Promise<DataBuffer> {
+    return this.#memory.lease(bytes);
   }
 
   async pull(command: NvmeCommand, place: DataPlace, into: DataBuffer): Promise<void> {
@@ -99,6 +117,7 @@ export class TcpTargetConnection implements TargetConnection {
       const begun: Transfer = {
         id: command.id,
         into: Buffer.from(bytes.buffer, bytes.byteOffset, place.length),
+        sinceNs: this.#clock.nowNs(),
         received: 0,
         isDamaged: false,
         resolve: () => resolve(begun),
@@ -118,9 +137,11 @@ export class TcpTargetConnection implements TargetConnection {
     return new Promise((resolve) => {
       const done = () => {
         this.#unsent.delete(done);
+        this.#takenNs = this.#clock.nowNs();
         if (this.#unsent.size === UNSENT_MAX && !this.#ended) this.#stream.resume();
         resolve();
       };
+      if (this.#unsent.size === 0) this.#takenNs = this.#clock.nowNs();
       this.#unsent.add(done);
       if (this.#unsent.size > UNSENT_MAX) this.#stream.pause();
       if (data === undefined) {
@@ -145,6 +166,7 @@ export class TcpTargetConnection implements TargetConnection {
     for (const { reject } of this.#transfers.values()) reject(error);
     this.#transfers.clear();
     for (const done of [...this.#unsent]) done();
+    this.#memory.leave();
   }
 
   async close(): Promise<void> {
