@@ -26,7 +26,8 @@ export class DurableValue<T> {
     this.#value = value;
   }
 
-  static async load<T>(file: ExtentFile): Promise<DurableValue<T>> {
+  /** `what`: the name of the file in the error for another version. */
+  static async load<T>(file: ExtentFile, what = 'a file of the folder'): Promise<DurableValue<T>> {
     let best: { number: number; value: T } | undefined;
     const marks: (string | undefined)[] = [];
     for (const at of SLOT_AT) {
@@ -36,8 +37,7 @@ export class DurableValue<T> {
       if (slot !== undefined && (best === undefined || slot.number > best.number)) best = slot;
     }
     // Both slots say so: no flipped bit does.
-    if (marks[0] !== undefined && marks.every((mark) => mark === marks[0]))
-      throw otherVersion('a file of the folder', marks[0]);
+    if (marks[0] !== undefined && marks.every((mark) => mark === marks[0])) throw otherVersion(what, marks[0]);
     return new DurableValue<T>(file, best?.number ?? 0, best?.value);
   }
 

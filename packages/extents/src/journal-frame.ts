@@ -17,7 +17,8 @@ export const FRAME_ALIGN = 512;
 export const FRAME_HEAD_BYTES = 64;
 
 const MAGIC = 0x46_4a_76_53; // "SvJF"
-const VERSION = 1;
+/** The head of the journal has it, so that other versions do not take its frames for none. */
+export const FRAME_VERSION = 1;
 const POSITION_AT = 16;
 const CRC_AT = 60;
 const NAME_MAX = 255;
@@ -49,7 +50,7 @@ export class FrameFormat {
     const length = bytes?.length ?? 0;
     const frame = Buffer.alloc(frameBytes(nameBytes, length));
     frame.writeUInt32LE(MAGIC, 0);
-    frame.writeUInt16LE(VERSION, 4);
+    frame.writeUInt16LE(FRAME_VERSION, 4);
     frame.writeUInt16LE(bytes === undefined ? 1 : 0, 6);
     frame.writeUInt32LE(this.#owner.life, 8);
     frame.writeUInt32LE(this.#owner.node, 12);
@@ -67,7 +68,7 @@ export class FrameFormat {
   }
 
   look(bytes: Buffer): { readonly length: number; readonly position: number } | undefined {
-    if (bytes.length < FRAME_HEAD_BYTES || bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt16LE(4) !== VERSION)
+    if (bytes.length < FRAME_HEAD_BYTES || bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt16LE(4) !== FRAME_VERSION)
       return undefined;
     const { life, node } = this.#owner;
     const nameBytes = bytes.readUInt32LE(36);

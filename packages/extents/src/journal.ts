@@ -11,7 +11,15 @@ import { type Clock, NS_PER_MS, type RandomSource, RoceError } from 'rocev2/inte
 import { GroupCommit } from 'rocev2/internal/disk';
 import { DurableValue, SLOTS_BYTES } from './durable-value.js';
 import type { ExtentFile, ExtentFiles } from './extent-files.js';
-import { type FileChange, FRAME_ALIGN, FRAME_HEAD_BYTES, FrameFormat, type FrameOwner } from './journal-frame.js';
+import { otherVersion } from './format-mark.js';
+import {
+  type FileChange,
+  FRAME_ALIGN,
+  FRAME_HEAD_BYTES,
+  FRAME_VERSION,
+  FrameFormat,
+  type FrameOwner,
+} from './journal-frame.js';
 import { randomName } from './random-name.js';
 
 /** Files are synced after this time, even if the journal is far from full, so that a start has less to replay. */
@@ -55,6 +63,8 @@ export interface JournalUse {
 interface JournalHead extends FrameOwner {
   /** Missing in a journal of an earlier version: then the start that began it identifies it. */
   readonly mark?: string;
+  /** Version of its frames; missing in a journal of an earlier version: 1. */
+  readonly frames?: number;
   /** Bytes of the ring. */
   readonly ring: number;
   /** Everything before this position is durable in its file. */
@@ -111,7 +121,7 @@ export class Journal {
   }
 
   static async open(device: JournalDevice, owner: JournalOwner): Promise<Journal> {
-    const head = await DurableValue.load<JournalHead>(device.file);
+    const head = await DurableValue.load<JournalHead>(device.file, 'the journal');
     await checkHead(device.file, head.value, owner);
     return new Journal(device, owner, head, await device.file.size());
   }
@@ -134,7 +144,7 @@ export class Journal {
   async #storeHead(head: JournalHead): Promise<void> {
     const mark = randomName(this.#random, MARK_WORDS);
     await this.#marks!.prepare(mark);
-    await this.#head.store({ ...head, mark });
+    await this.#head.store({ ...head, frames: FRAME_VERSION, mark });
     await this.#marks!.settle(mark);
   }
 
@@ -289,6 +299,8 @@ async function checkHead(file: ExtentFile, head: JournalHead | undefined, owner:
     }
     return;
   }
+  const { frames = 1 } = head;
+  if (frames !== FRAME_VERSION) throw otherVersion('the journal', `frames ${frames}`);
   if (head.cluster !== cluster || head.node !== node) {
     const text = `the journal is that of node ${head.node} of cluster ${head.cluster}, and not of node ${node}`;
     const hint =

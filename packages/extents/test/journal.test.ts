@@ -5,6 +5,7 @@ import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
 import { virtualClock } from '../../lab/src/sim/virtual-clock.js';
+import { DurableValue } from '../src/durable-value.js';
 import type { ExtentFile } from '../src/extent-files.js';
 import { ExtentStore } from '../src/extent-store.js';
 import { Journal } from '../src/journal.js';
@@ -370,6 +371,31 @@ describe('a journal', () => {
     device.restore(new Map([['journal', Buffer.alloc(SLOTS + RING, 'a file system')]]));
     await expect(start({ node: 2 })).rejects.toThrow(/something else in it/);
     expect([...disk.files.keys()]).toEqual([]);
+  });
+
+  it('of another version is refused, and left as it is', async () => {
+    await until(events, append(0));
+    loseFiles();
+    const left = device.image();
+    const file = await until(events, device.open().open('journal'));
+    const head = await until(events, DurableValue.load<object>(file));
+    await until(events, head.store({ ...head.value, frames: 2 }));
+    const changed = device.image();
+    await expect(start()).rejects.toMatchObject({
+      message: expect.stringContaining("the journal has the format 'frames 2' of another version of rocev2"),
+      hint: 'use the version of rocev2 that wrote it; nothing has been changed',
+    });
+    expect(device.image()).toEqual(changed);
+
+    const journal = Buffer.from(left.get('journal')!);
+    for (const at of [0, 2048]) journal.write('SvR2', at, 'latin1');
+    device.restore(new Map([['journal', journal]]));
+    await expect(start()).rejects.toThrow("the journal has the format 'SvR2' of another version of rocev2");
+    expect(device.image().get('journal')).toEqual(journal);
+
+    device.restore(left);
+    await start(); // The negative control: the record is there.
+    expect(store.replica(EXTENT).length).toBe(BYTES);
   });
 
   it('that is younger than its folder is refused, however often it is tried', async () => {
