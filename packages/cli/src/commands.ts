@@ -51,7 +51,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
   ),
   ...grouped(
-    'Inspect',
+    'Monitor and inspect',
     [
       'dashboard',
       'monitor running servers and endpoints (--attach), or a live lab, on a web page',

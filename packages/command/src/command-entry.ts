@@ -7,7 +7,7 @@ import type { CliIo } from './output.js';
 export const COMMAND_GROUPS = [
   'Run and measure',
   'Break a network',
-  'Inspect',
+  'Monitor and inspect',
   'Storage',
   'Shared data',
   'Interoperate with stock tools',

@@ -4,7 +4,7 @@
  */
 
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, stat, unlink } from 'node:fs/promises';
+import { access, type FileHandle, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RoceError, whyUnreadable, whyUnwritable } from 'rocev2/internal/core';
 import { lockFile } from 'rocev2/internal/driver';
@@ -28,6 +28,11 @@ export class SnapshotFile implements AsyncDisposable {
   async load(): Promise<Snapshot | undefined> {
     await this.close();
     let file: FileHandle;
+    try {
+      await access(dirname(this.path), constants.W_OK);
+    } catch (cause) {
+      throw this.#unwritable(cause);
+    }
     try {
       file = await open(this.path, 'r');
     } catch (cause) {
@@ -104,11 +109,14 @@ export class SnapshotFile implements AsyncDisposable {
       await using folder = await open(dirname(this.path), 'r');
       await folder.sync();
     } catch (cause) {
-      const isRoce = cause instanceof RoceError;
-      const text = `cannot write the snapshot ${this.path}: ${isRoce ? cause.message : whyUnwritable(cause)}`;
-      const hint = isRoce ? undefined : 'the one before is still there';
-      throw new RoceError(isRoce ? cause.code : 'ERR_ROCE_IO', text, hint, { cause });
+      throw this.#unwritable(cause, cause instanceof RoceError ? undefined : 'the one before is still there');
     }
+  }
+
+  #unwritable(cause: unknown, hint?: string): RoceError {
+    const isRoce = cause instanceof RoceError;
+    const text = `cannot write the snapshot ${this.path}: ${isRoce ? cause.message : whyUnwritable(cause)}`;
+    return new RoceError(isRoce ? cause.code : 'ERR_ROCE_IO', text, hint, { cause });
   }
 
   /** One that was removed is written again. */
