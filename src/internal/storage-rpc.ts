@@ -13,8 +13,8 @@ export { StorageClient, type StorageClientReport } from '../storage-rpc/live/sto
 export { StorageServer } from '../storage-rpc/live/storage-server.js';
 export { LEASE_NS_MIN, type StorageServerOptions } from '../storage-rpc/live/storage-server-options.js';
 export { withoutTickets } from '../storage-rpc/live/tls-tickets.js';
-export { type BufferLease, BufferPool, type BufferPoolOptions, type Slab } from '../storage-rpc/pool/buffer-pool.js';
-export { fairLease, POOL_SHARE } from '../storage-rpc/pool/fair-lease.js';
+export { type BufferLease, BufferPool } from '../storage-rpc/pool/buffer-pool.js';
+export { FairPool } from '../storage-rpc/pool/fair-pool.js';
 export { type HostEvent, noticeOf } from '../storage-rpc/session/host-event.js';
 export { HostOutage } from '../storage-rpc/session/host-outage.js';
 export type { DataBuffer } from '../storage-rpc/sk/channel.js';

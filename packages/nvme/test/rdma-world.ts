@@ -5,6 +5,7 @@ import { Permits } from '../../../src/core/permits.js';
 import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { FairPool } from '../../../src/storage-rpc/pool/fair-pool.js';
 import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
 import { connectQp, createPair, type Pair, type PairOptions } from '../../../test/support/pair.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
@@ -15,7 +16,8 @@ import { NvmeHost, type NvmeHostOptions } from '../src/host/nvme-host.js';
 import { RdmaHostConnection } from '../src/host/rdma-host-connection.js';
 import { RdmaTargetConnection } from '../src/rdma/rdma-target-connection.js';
 import { NvmeTarget } from '../src/target.js';
-import { TargetMemory } from '../src/target-memory.js';
+import { ADDRESS_PART } from '../src/target-memory.js';
+
 import { HOST_NQN, NQN, unpredictable } from './world.js';
 
 const MTU = 4096;
@@ -25,7 +27,7 @@ export class RdmaWorld {
   readonly pair: Pair;
   readonly clock: Clock;
   readonly target: NvmeTarget;
-  readonly memory: TargetMemory<MemoryRegion>;
+  readonly memory: FairPool<MemoryRegion>;
   /** Ends of the connections, the newest last. */
   readonly connections: Array<{ host: RdmaHostConnection; target: RdmaTargetConnection }> = [];
   readonly #pulls = new Permits(4 << 20);
@@ -34,11 +36,14 @@ export class RdmaWorld {
   private constructor(pair: Pair, disk: BlockDevice) {
     this.pair = pair;
     this.clock = virtualClock(pair.events);
-    this.memory = new TargetMemory({
-      allocate: (bytes) => pair.b.pd.regMr(bytes, 1),
-      clock: this.clock,
-      bytesMax: POOL_BYTES,
-    });
+    this.memory = new FairPool(
+      {
+        allocate: (bytes) => pair.b.pd.regMr(bytes, 1),
+        clock: this.clock,
+        bytesMax: POOL_BYTES,
+      },
+      ADDRESS_PART,
+    );
     this.target = new NvmeTarget({
       refusedPeers: new RefusedPeers('a host', undefined),
       subsystems: [{ nqn: NQN, serial: '1', namespaces: [{ nsid: 1, disk, uuid: Buffer.alloc(16, 9) }] }],

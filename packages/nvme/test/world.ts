@@ -6,6 +6,7 @@ import { RefusedPeers } from '../../../src/core/refused-peers.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { Slab } from '../../../src/storage-rpc/pool/buffer-pool.js';
+import { FairPool } from '../../../src/storage-rpc/pool/fair-pool.js';
 import { createPipe, type PipeEnd } from '../../../test/storage-rpc/sk/pipe.js';
 import { pass, until } from '../../../test/support/virtual-time.js';
 import { EventQueue } from '../../lab/src/sim/event-queue.js';
@@ -17,7 +18,7 @@ import { NvmeHost, type NvmeHostOptions } from '../src/host/nvme-host.js';
 import { TcpHostConnection } from '../src/host/tcp-host-connection.js';
 import type { ReservationStore } from '../src/reservations.js';
 import { NvmeTarget } from '../src/target.js';
-import { TargetMemory } from '../src/target-memory.js';
+import { ADDRESS_PART } from '../src/target-memory.js';
 import { TcpTargetConnection } from '../src/tcp/tcp-target-connection.js';
 
 export const NQN = 'nqn.2026-11.example:disk';
@@ -48,7 +49,7 @@ export class TcpWorld {
   readonly events = new EventQueue();
   readonly clock: Clock = virtualClock(this.events);
   readonly disk: BlockDevice;
-  readonly memory: TargetMemory<Slab>;
+  readonly memory: FairPool<Slab>;
   readonly target: NvmeTarget;
   /** Ends of the connections that hosts have made, the newest last. */
   readonly pipes: Array<{ host: PipeEnd; target: PipeEnd }> = [];
@@ -65,12 +66,15 @@ export class TcpWorld {
       onNotice,
     } = options;
     this.disk = disk;
-    this.memory = new TargetMemory<Slab>({
-      allocate: async (bytes) => ({ bytes: Buffer.alloc(bytes), close: async () => {} }),
-      clock: this.clock,
-      waitersMax: 65_536,
-      bytesMax: poolBytesMax,
-    });
+    this.memory = new FairPool<Slab>(
+      {
+        allocate: async (bytes) => ({ bytes: Buffer.alloc(bytes), close: async () => {} }),
+        clock: this.clock,
+        waitersMax: 65_536,
+        bytesMax: poolBytesMax,
+      },
+      ADDRESS_PART,
+    );
     const uuid = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
     this.target = new NvmeTarget({
       refusedPeers: new RefusedPeers('a host', onNotice),

@@ -21,7 +21,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { BufferPool } from '../pool/buffer-pool.js';
-import { POOL_SHARE } from '../pool/fair-lease.js';
+import { POOL_SHARE } from '../pool/fair-pool.js';
 import type { SkServerChannel } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';

@@ -13,7 +13,7 @@ import type { QueuePair } from '../../verbs/queue-pair.js';
 import { serveCompletions } from '../link/completions.js';
 import { type NumberedRequest, ServerSends } from '../link/server-sends.js';
 import type { BufferLease, BufferPool } from '../pool/buffer-pool.js';
-import { fairLease } from '../pool/fair-lease.js';
+import { fairLease } from '../pool/fair-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {

@@ -17,7 +17,7 @@ import {
 import type { BlockDevice } from 'rocev2/internal/disk';
 import { offerCrc32c, SYSTEM_CLOCK } from 'rocev2/internal/driver';
 import { IpAddress } from 'rocev2/internal/packet';
-import { type Slab, SocketStream } from 'rocev2/internal/storage-rpc';
+import { FairPool, SocketStream } from 'rocev2/internal/storage-rpc';
 import { Access, type MemoryRegion, type ProtectionDomain, type RdmaDevice } from 'rocev2/internal/verbs';
 import { ANA_STATES, type AnaState } from '../ana.js';
 import type { TlsNames } from '../auth/tls-key.js';
@@ -30,7 +30,7 @@ import { RdmaQueueQuota, type RdmaQueueSlot } from '../rdma/rdma-queue-quota.js'
 import { RdmaTargetConnection, type RdmaTargetShare } from '../rdma/rdma-target-connection.js';
 import { checkNqn, type Subsystem } from '../subsystem.js';
 import { NvmeTarget } from '../target.js';
-import { TargetMemory } from '../target-memory.js';
+import { ADDRESS_PART } from '../target-memory.js';
 import type { TargetQueue } from '../target-queue.js';
 import { TcpTargetConnection } from '../tcp/tcp-target-connection.js';
 import { type NvmeHostTlsKey, NvmeTlsServer } from './nvme-tls.js';
@@ -115,7 +115,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   readonly #target: NvmeTarget;
   readonly #faults: CommandFaults | undefined;
   readonly #reservations: ReservationFile | undefined;
-  readonly #memory: TargetMemory<Slab>;
+  readonly #memory: FairPool;
   readonly #limiter = new ConnectionLimiter<Socket>({
     quotas: [{ states: ['pending', 'admitted'], ...CONNECTION_LIMITS }],
     evict: (socket) => socket.destroy(),
@@ -147,12 +147,15 @@ export class NvmeTargetServer implements AsyncDisposable {
       refusedPeers: new RefusedPeers('a host', onNotice),
       ...(this.#faults !== undefined && { faults: this.#faults }),
     });
-    this.#memory = new TargetMemory<Slab>({
-      allocate: async (bytes) => ({ bytes: Buffer.allocUnsafeSlow(bytes), close: async () => {} }),
-      clock: SYSTEM_CLOCK,
-      bytesMax: poolBytesMax,
-      waitersMax: WAITERS_MAX,
-    });
+    this.#memory = new FairPool(
+      {
+        allocate: async (bytes) => ({ bytes: Buffer.allocUnsafeSlow(bytes) as Uint8Array, close: async () => {} }),
+        clock: SYSTEM_CLOCK,
+        bytesMax: poolBytesMax,
+        waitersMax: WAITERS_MAX,
+      },
+      ADDRESS_PART,
+    );
   }
 
   /**
@@ -337,12 +340,15 @@ export class NvmeTargetServer implements AsyncDisposable {
   async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number, portId: number): Promise<void> {
     const cm = await ConnectionManager.open(device);
     const pd = await device.createPd();
-    const memory = new TargetMemory<MemoryRegion>({
-      allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
-      clock: device.clock,
-      bytesMax: poolBytesMax,
-      waitersMax: WAITERS_MAX,
-    });
+    const memory = new FairPool<MemoryRegion>(
+      {
+        allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
+        clock: device.clock,
+        bytesMax: poolBytesMax,
+        waitersMax: WAITERS_MAX,
+      },
+      ADDRESS_PART,
+    );
     const share = { memory, pulls: new Permits(PULL_BYTES_MAX) };
     const service = { cm, pd, portId, listener: cm.listen(port), share };
     this.#rdma.push(service);

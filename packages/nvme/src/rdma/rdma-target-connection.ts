@@ -5,7 +5,13 @@
  */
 
 import { Permits, RoceError } from 'rocev2/internal/core';
-import { type BufferLease, type DataBuffer, ServerSends, serveCompletions } from 'rocev2/internal/storage-rpc';
+import {
+  type BufferLease,
+  type DataBuffer,
+  type FairPool,
+  ServerSends,
+  serveCompletions,
+} from 'rocev2/internal/storage-rpc';
 import {
   Access,
   type CompletionQueue,
@@ -18,10 +24,10 @@ import { CQE_BYTES, encodeCompletion, NvmeCommand, SQE_BYTES } from '../capsule.
 import { IN_CAPSULE_BYTES } from '../identify.js';
 import type { DataPlace } from '../sgl.js';
 import type { IncomingCapsule, TargetConnection, TargetReply } from '../target-connection.js';
-import type { ClientMemory, MemoryUser, TargetMemory } from '../target-memory.js';
+import { type MemoryUser, memoryUse } from '../target-memory.js';
 
 export interface RdmaTargetShare {
-  readonly memory: TargetMemory<MemoryRegion>;
+  readonly memory: FairPool<MemoryRegion>;
   readonly pulls: Permits;
 }
 
@@ -52,7 +58,7 @@ export class RdmaTargetConnection implements TargetConnection, MemoryUser {
   readonly qp: QueuePair;
   readonly #cqs: readonly [send: CompletionQueue, receive: CompletionQueue];
   readonly #receives: MemoryRegion;
-  readonly #memory: ClientMemory<MemoryRegion>;
+  readonly #memory: ReturnType<FairPool<MemoryRegion>['join']>;
   readonly #capsuleBytes: number;
   readonly #onClosed: (() => void) | undefined;
   readonly #sends: ServerSends;
@@ -80,7 +86,7 @@ export class RdmaTargetConnection implements TargetConnection, MemoryUser {
       pulls: share.pulls,
       close: () => this.close(),
     });
-    this.#memory = share.memory.join(this);
+    this.#memory = share.memory.join(...memoryUse(this));
   }
 
   static async create(init: RdmaTargetInit): Promise<RdmaTargetConnection> {

@@ -1,7 +1,7 @@
 /** The target's end of NVMe/TCP: write data comes in the capsule or after an R2T, read data goes in C2HData. */
 
 import { type Clock, RoceError } from 'rocev2/internal/core';
-import type { ByteStream, DataBuffer, Slab } from 'rocev2/internal/storage-rpc';
+import type { ByteStream, DataBuffer, FairPool } from 'rocev2/internal/storage-rpc';
 import type { TlsNames } from '../auth/tls-key.js';
 import { encodeCompletion, NvmeCommand } from '../capsule.js';
 import { IN_CAPSULE_BYTES } from '../identify.js';
@@ -10,7 +10,7 @@ import { QUEUE_ENTRIES_MAX } from '../properties.js';
 import type { DataPlace } from '../sgl.js';
 import { NvmeStatusError, STATUS } from '../status.js';
 import type { IncomingCapsule, TargetConnection, TargetReply } from '../target-connection.js';
-import type { ClientMemory, MemoryUser, TargetMemory } from '../target-memory.js';
+import { type MemoryUser, memoryUse } from '../target-memory.js';
 import {
   CAPSULE_CMD_BYTES,
   COMMON_BYTES,
@@ -63,7 +63,7 @@ export class TcpTargetConnection implements TargetConnection, MemoryUser {
   onCapsule: (capsule: IncomingCapsule) => void = () => {};
   onFailure: (error: Error) => void = () => {};
   readonly #stream: ByteStream;
-  readonly #memory: ClientMemory<Slab>;
+  readonly #memory: ReturnType<FairPool['join']>;
   readonly #clock: Clock;
   readonly #reader: PduReader;
   readonly #transfers = new Map<number, Transfer>();
@@ -79,14 +79,14 @@ export class TcpTargetConnection implements TargetConnection, MemoryUser {
   constructor(
     stream: ByteStream,
     remote: string,
-    { memory, clock }: { readonly memory: TargetMemory<Slab>; readonly clock: Clock },
+    { memory, clock }: { readonly memory: FairPool; readonly clock: Clock },
     proven?: TlsNames,
   ) {
     this.#stream = stream;
     this.remote = remote;
     this.proven = proven;
     this.#clock = clock;
-    this.#memory = memory.join(this);
+    this.#memory = memory.join(...memoryUse(this));
     this.#reader = new PduReader({
       forms: FORMS,
       place: (header, bytes) => this.#place(header, bytes),
