@@ -19,7 +19,6 @@ import {
   type Output,
   printing,
   textOption,
-  writeOutputFile,
 } from '@rocev2/command';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatBytes, namesHint, parseCount } from 'rocev2/internal/core';
@@ -31,10 +30,10 @@ import { measuredLivelock } from './livelock/measured-run.js';
 import { LIVELOCK_OPS, type LivelockOp } from './livelock/ops.js';
 import { type Comparison, compareSchemes, type LivelockRun } from './livelock/scheme-comparison.js';
 import { printRuns } from './livelock/table.js';
-import { csvOf, type MeasuredRun } from './sim/sweep/measures.js';
+import type { MeasuredRun } from './sim/sweep/measures.js';
 import { type SweepPoint, sweepPoints, textOf } from './sim/sweep/points.js';
-import { sweepChart } from './sim/sweep/sweep-chart.js';
 import { addSweepOutputOptions, checkSweepOutputs, type SweepOutputOptions } from './sim/sweep/sweep-options.js';
+import { writeSweepOutputs } from './sim/sweep/sweep-outputs.js';
 
 /** The fields of `livelock --json`. */
 interface LivelockResult {
@@ -176,7 +175,11 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
     'Link use: packets per second, relative to the highest rate of this operation here. Useful: packets of completed',
   );
   output.line('messages / packets sent. In theory: the closed form for the measured W (docs/recovery.md).');
-  await writeSweep(options, measured, output);
+  const chart = {
+    title: 'Livelock: recovery schemes between two processes',
+    measures: ['goodputBps', 'efficiency'],
+  } as const;
+  await writeSweepOutputs(options, measured, chart, output);
   output.document(LIVELOCK_DOCUMENT, { runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   const failed = runs.find(({ failure }) => failure !== null);
@@ -209,18 +212,6 @@ function atPoint(options: PointOptions, point: SweepPoint): PointOptions {
     }
   });
   return { message, mtu, faults, window, seed, ...Object.fromEntries(changed) };
-}
-
-async function writeSweep({ csv, plot, y }: SweepOutputOptions, runs: readonly MeasuredRun[], output: Output) {
-  if (csv !== undefined) {
-    await writeOutputFile(csv, csvOf(runs));
-    output.note(`wrote ${csv}`);
-  }
-  if (plot !== undefined && runs.length > 0) {
-    const title = 'Livelock: recovery schemes between two processes';
-    await writeOutputFile(plot, sweepChart(title, runs, y ?? ['goodputBps', 'efficiency']));
-    output.note(`wrote ${plot}`);
-  }
 }
 
 function messageOption(text: string): number {

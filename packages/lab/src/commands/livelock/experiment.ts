@@ -5,9 +5,8 @@
  */
 
 import { ChildService, whileAlive } from '@rocev2/command';
-import { type RecoveryName, senderTraits } from 'rocev2/internal/retransmit';
-import { lossModelOf } from '../../fluid/loss-model.js';
-import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
+import type { RecoveryName } from 'rocev2/internal/retransmit';
+import { type MeasuredTheory, measuredTheory } from '../../live/measured-theory.js';
 import { SWITCH_PROGRAM, type SwitchService } from '../../live/switch-program.js';
 import type { LivelockEndpointService } from './livelock-endpoint-process.js';
 import type { LivelockOp } from './ops.js';
@@ -32,7 +31,7 @@ export interface LivelockSettings {
 }
 
 /** Result of one run. */
-export interface LivelockMeasurement {
+export interface LivelockMeasurement extends MeasuredTheory {
   /** Operation of the run. */
   readonly op: LivelockOp;
   /** Recovery scheme of both ends. */
@@ -65,15 +64,8 @@ export interface LivelockMeasurement {
   readonly ackTimeouts: number;
   /** Packets that may be in flight. */
   readonly windowPackets: number;
-  /**
-   * W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a
-   * loss.
-   */
-  readonly pipelineDepth: number | null;
   /** Packets of completed messages / packets sent. */
   readonly efficiency: number;
-  /** The same in closed form for this W; null where there is none. */
-  readonly closedForm: number | null;
   /** Whether B holds exactly the data of A; null if no message arrived. */
   readonly verified: boolean | null;
   /** The completion status that ended the run early, when all retries had failed; else null. */
@@ -160,12 +152,6 @@ export class LivelockRig implements AsyncDisposable {
     ]);
     const messagePackets = Math.ceil(messageBytes / mtu);
     const packetsSent = counters.tx_data_packets;
-    const { goesBack, restartsMessages } = senderTraits(scheme);
-    const rewinds = goesBack && !restartsMessages ? counters.retry_rewinds : 0;
-    const pipelineDepth = rewinds === 0 ? null : counters.retry_rewind_packets / rewinds;
-    const model = lossModelOf(lossRule);
-    const closedForm =
-      model === undefined ? undefined : closedFormEfficiency(scheme, model, messagePackets, pipelineDepth ?? 0);
     return {
       op,
       scheme,
@@ -183,9 +169,8 @@ export class LivelockRig implements AsyncDisposable {
       reverseDropped: switchCounters['a'].tx_dropped_fault,
       ackTimeouts: counters.local_ack_timeout_err + countersOfB.local_ack_timeout_err,
       windowPackets,
-      pipelineDepth,
       efficiency: packetsSent === 0 ? 0 : (messagesCompleted * messagePackets) / packetsSent,
-      closedForm: closedForm ?? null,
+      ...measuredTheory(scheme, lossRule, messagePackets, counters),
       verified: messagesCompleted === 0 ? null : await this.#b.call('hasData', {}),
       failure,
     };

@@ -1,5 +1,6 @@
+import { createSender, recoverySettings } from 'rocev2/internal/retransmit';
 import { lossModelOf } from '../../fluid/loss-model.js';
-import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
+import { closedFormEfficiency, windowUse } from '../../fluid/recovery-efficiency.js';
 import type { LinkPlan } from '../topology.js';
 import type { FlowFacts } from './facts.js';
 import type { Scenario } from './schema.js';
@@ -31,8 +32,12 @@ export function theoreticalEfficiency(
   if (loss === undefined) return undefined;
   const { rateBps } = links.find(({ a, b }) => a === from || b === from)!;
   const packetNs = ((nic.mtu + PACKET_OVERHEAD_BYTES) * 8e9) / rateBps;
+  const roundTripPackets = unloaded.ns(from, to, nic.mtu) / packetNs;
   // The packet behind the lost one makes the receiver send a NAK; the sender goes back when it arrives.
-  const depth = Math.min(nic.inflight, 1 + Math.floor(unloaded.ns(from, to, nic.mtu) / packetNs));
-  const recovery = typeof nic.recovery === 'string' ? nic.recovery : nic.recovery.name;
-  return closedFormEfficiency(recovery, loss, Math.ceil(workload.message / nic.mtu), depth);
+  const depth = Math.min(nic.inflight, 1 + Math.floor(roundTripPackets));
+  const recovery = recoverySettings(nic.recovery);
+  const useful = closedFormEfficiency(recovery.name, loss, Math.ceil(workload.message / nic.mtu), depth);
+  const { goesBack, inFlightMax } = createSender(recovery);
+  if (useful === undefined || goesBack) return useful;
+  return useful * windowUse(loss, Math.min(nic.inflight, inFlightMax), roundTripPackets);
 }

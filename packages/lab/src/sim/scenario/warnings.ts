@@ -1,9 +1,10 @@
 /** Combinations of options that run, but of which one part of the network ignores what another one relies on. */
 
 import { createRateControl } from 'rocev2/congestion';
-import { formatRate } from 'rocev2/internal/core';
+import { formatNs, formatRate } from 'rocev2/internal/core';
 import { type RateControlOptions, rateControlSettings } from 'rocev2/internal/dcqcn';
 import { INT_DATA_DIGEST, INT_DATA_HOPS } from 'rocev2/internal/packet';
+import { ackTimeoutNs, recoverySchemes, recoverySettings, senderTraits } from 'rocev2/internal/retransmit';
 import { prioritiesOf } from '../../switch/frame-classifier.js';
 import type { Topology } from '../topology.js';
 import type { Scenario } from './schema.js';
@@ -15,7 +16,8 @@ const MARKED_PRIORITIES = [0, 1, 2, 3, 4, 5];
 export function warningsOf(scenario: Scenario, { hosts, links }: Topology): string[] {
   const { switch: config, nic } = scenario;
   const names = new Set(hosts);
-  const rates = links.filter(({ a, b }) => names.has(a) || names.has(b)).map(({ rateBps }) => rateBps);
+  const hostLinks = links.filter(({ a, b }) => names.has(a) || names.has(b));
+  const rates = hostLinks.map(({ rateBps }) => rateBps);
   const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
   const controls = new Map(controlsOf(scenario).map((control) => [JSON.stringify(control), control]));
   const warnings = new Set<string>();
@@ -48,6 +50,23 @@ export function warningsOf(scenario: Scenario, { hosts, links }: Topology): stri
   if (config.pfc !== undefined && !config.pfc.priorities.includes(priority)) {
     warnings.add(
       `all data has priority ${priority}, which switch.pfc does not make lossless: name it in switch.pfc.priorities, or set nic.dscp or switch.classification`,
+    );
+  }
+  const { name: recovery } = recoverySettings(nic.recovery);
+  if (config.trim === undefined && !senderTraits(recovery).infersLosses) {
+    warnings.add(
+      `${recovery} retransmits packets that switches trim, but switch.trim is not set: every loss waits for the ACK timeout`,
+    );
+  }
+  if (config.trim !== undefined && recoverySchemes.get(recovery).entropies === undefined) {
+    warnings.add('switch.trim trims packets of dcp and multipath only: set nic.recovery');
+  }
+  const timeoutNs = ackTimeoutNs(nic.timeout);
+  // Each way crosses the links of two hosts.
+  const roundTripNs = 4 * Math.min(...hostLinks.map(({ delayNs }) => delayNs));
+  if (timeoutNs < roundTripNs) {
+    warnings.add(
+      `the ACK timeout of ${formatNs(timeoutNs)} ends before any answer, which takes ${formatNs(roundTripNs)}: set nic.timeout`,
     );
   }
   return [...warnings];

@@ -43,6 +43,21 @@ describe('warnings', () => {
       { switch: { ...MARKED.switch, pfc: { priorities: [0] }, classification: { dscpToPriority: { 0: 3 } } } },
       /data has priority 3/,
     ],
+    [
+      'a recovery that waits for trimmed packets, without trimming',
+      { nic: { cc: 'dcqcn', recovery: 'dcp' } },
+      /dcp .*switch\.trim is not set/,
+    ],
+    [
+      'trimming, without a recovery that uses it',
+      { switch: { ...MARKED.switch, trim: {} } },
+      /switch\.trim .*set nic\.recovery/,
+    ],
+    [
+      'an ACK timeout below the round trip',
+      { topology: { kind: 'star', hosts: 3, delay: '50us' }, nic: { cc: 'dcqcn', timeout: 4 } },
+      /ACK timeout of 65.* takes 200/,
+    ],
   ])('of %s', (_, changes, expected) => {
     expect(warnings({ ...MARKED, ...changes })).toEqual([expect.stringMatching(expected)]);
   });

@@ -6,7 +6,6 @@ import {
   EXIT_USAGE,
   leftAligned,
   type Output,
-  writeOutputFile,
 } from '@rocev2/command';
 import { formatNs, formatRate } from 'rocev2/internal/core';
 import type { Original } from '../../../sim/scenario/like.js';
@@ -16,7 +15,6 @@ import { loadDocument } from '../load.js';
 import { sweepHere } from './local-executor.js';
 import {
   bySeed,
-  csvOf,
   type Estimate,
   estimate,
   isUnaffectedBySeed,
@@ -29,8 +27,8 @@ import { overridesOf, type SweepPoint, type SweepResult, type SweepTask, sweepPo
 import { sweepOnRedis } from './redis-executor.js';
 import { DEFAULT_REDIS, withoutPassword } from './redis-queue.js';
 import { workOnSweeps } from './redis-worker.js';
-import { sweepChart } from './sweep-chart.js';
 import { checkSweepOutputs, type SweepOutputOptions } from './sweep-options.js';
+import { writeSweepOutputs } from './sweep-outputs.js';
 
 /** The runs of a point with several seeds. */
 interface SweepGroup {
@@ -127,15 +125,8 @@ export async function sweepCommand(name: string, options: SweepOptions, output: 
     ]),
   );
   const measured = results.map(measuredRun);
-  if (options.csv !== undefined) {
-    await writeOutputFile(options.csv, csvOf(measured));
-    output.note(`wrote ${options.csv}`);
-  }
-  if (options.plot !== undefined && results.length > 0) {
-    const title = results[0]?.result.title || name;
-    await writeOutputFile(options.plot, sweepChart(title, measured, options.y ?? measuresOf(results)));
-    output.note(`wrote ${options.plot}`);
-  }
+  const chart = { title: results[0]?.result.title || name, measures: measuresOf(results) };
+  await writeSweepOutputs(options, measured, chart, output);
   output.document(SIM_SWEEP_DOCUMENT, { runs: results, groups: groupsOf(measured) });
   output.throwIfInterrupted('interrupted: some runs are missing');
   if (options.assert && results.some(({ result }) => result.assertions.some(({ ok }) => !ok)))
