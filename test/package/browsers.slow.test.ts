@@ -21,11 +21,12 @@ const GLOBALS = { TextEncoder, TextDecoder, Blob };
 const BUNDLERS = {
   esbuild: bundle,
   Vite: async (contents: string): Promise<string> => {
-    const entry = 'virtual:entry';
+    const entry = join(process.cwd(), 'examples/entry-of-test.js'); // Is not there.
     const plugin = {
       name: 'entry',
-      resolveId: (id: string) => (id === entry ? join(process.cwd(), 'examples/entry.js') : undefined),
-      load: (id: string) => (id.endsWith('examples/entry.js') ? contents : undefined),
+      enforce: 'pre' as const,
+      resolveId: (id: string) => (id === entry ? id : undefined),
+      load: (id: string) => (id === entry ? contents : undefined),
     };
     const output = await vite({
       configFile: false,
