@@ -137,6 +137,8 @@ static int get_event(int fd, struct channel_of_events *channel, const struct com
     char notice;
     ssize_t n = recv(fd, &notice, 1, 0);
     if (n < 0) return errno;
+    // Another thread has closed the channel: the kernel would not end this wait, and programs exit meanwhile.
+    while (n == 0 && channel_of(fd) != channel) pause();
     if (n == 0) return ENODEV; // The NIC process has ended.
     int error = execute(channel, header, bytes);
     if (error != EAGAIN) return error;

@@ -1,9 +1,12 @@
 """A program with two queue pairs of one device that are connected to each other. `lifecycle.py fork` forks without exec
 while they exist; `lifecycle.py restart` survives the end of the NIC process, which it asks for by a line on its output.
 """
+import ctypes
 import os
+import platform
 import signal
 import sys
+import threading
 
 from pyverbs import enums as e
 from pyverbs.addr import AHAttr, GlobalRoute
@@ -138,4 +141,26 @@ def poll():
     refused('ibv_poll_cq', lambda: polls_until_refused(pair))
 
 
-{'fork': fork, 'restart': restart, 'poll': poll}[sys.argv[1]]()
+def channel():
+    """A thread waits for an event of librdmacm while another one destroys the channel."""
+    library = ctypes.CDLL('librdmacm.so.1')
+    library.rdma_create_event_channel.restype = ctypes.c_void_p
+    events = ctypes.c_void_p(library.rdma_create_event_channel())
+    returned = threading.Event()
+
+    def wait():
+        library.rdma_get_cm_event(events, ctypes.byref(ctypes.c_void_p()))
+        returned.set()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    receives = {'x86_64': '45 ', 'aarch64': '207 '}[platform.machine()]
+    while not open(f'/proc/self/task/{thread.native_id}/syscall').read().startswith(receives):
+        os.sched_yield()
+    library.rdma_destroy_event_channel(events)
+    for _ in range(5):
+        Pair().exchange('a')
+    os._exit(1 if returned.is_set() else 0)
+
+
+{'fork': fork, 'restart': restart, 'poll': poll, 'channel': channel}[sys.argv[1]]()

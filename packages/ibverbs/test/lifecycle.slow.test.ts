@@ -46,6 +46,10 @@ describe.skipIf(missing('ibv_devices', 'pyverbs').length > 0)('a program', () =>
     await rig.startNic(ADDRESS);
   });
 
+  it('can destroy a channel of events for which one of its threads waits', async () => {
+    expect(await start(PYTHON, SCRIPT, 'channel').ended).toEqual({ code: 0, text: '' });
+  });
+
   it('needs no locked memory', async () => {
     expect(await start('sh', '-c', `ulimit -l 0 && exec ${PYTHON} ${SCRIPT} fork`).ended).toEqual({
       code: 0,
