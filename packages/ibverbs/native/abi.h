@@ -16,11 +16,12 @@ enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4 };
 enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
 enum {
   WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP,
-  WR_ATOMIC_FETCH_AND_ADD, WR_LOCAL_INV, WR_BIND_MW, WR_SEND_WITH_INV
+  WR_ATOMIC_FETCH_AND_ADD, WR_LOCAL_INV, WR_BIND_MW, WR_SEND_WITH_INV, WR_FLUSH = 14, WR_ATOMIC_WRITE
 };
 enum { SEND_FENCE = 1, SEND_SIGNALED = 2, SEND_SOLICITED = 4, SEND_INLINE = 8 };
 enum { ACCESS_LOCAL_WRITE = 1, ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8,
-  ACCESS_MW_BIND = 16, ACCESS_ZERO_BASED = 32, ACCESS_ON_DEMAND = 64, ACCESS_OPTIONAL = 0x3ff00000 };
+  ACCESS_MW_BIND = 16, ACCESS_ZERO_BASED = 32, ACCESS_ON_DEMAND = 64, ACCESS_FLUSH_GLOBAL = 256,
+  ACCESS_FLUSH_PERSISTENT = 512, ACCESS_OPTIONAL = 0x3ff00000, ACCESS_KNOWN = 63 | 256 | 512 };
 enum { EVENT_CQ_ERR, EVENT_QP_FATAL, EVENT_QP_REQ_ERR, EVENT_QP_ACCESS_ERR, EVENT_COMM_EST, EVENT_SQ_DRAINED,
   EVENT_PATH_MIG, EVENT_PATH_MIG_ERR, EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR, EVENT_LID_CHANGE,
   EVENT_PKEY_CHANGE, EVENT_SM_CHANGE, EVENT_SRQ_ERR, EVENT_SRQ_LIMIT_REACHED, EVENT_QP_LAST_WQE_REACHED };
@@ -138,7 +139,8 @@ struct ibv_device_attr_ex {
     uint64_t general_caps;
     uint32_t rc_odp_caps, uc_odp_caps, ud_odp_caps;
   } odp_caps;
-  uint8_t features[128];
+  uint64_t completion_timestamp_mask, hca_core_clock, device_cap_flags_ex;
+  uint8_t features[104];
   uint32_t xrc_odp_caps, phys_port_cnt_ex;
 };
 
@@ -328,7 +330,8 @@ struct ibv_qp_ex {
   void (*wr_start)(struct ibv_qp_ex *);
   int (*wr_complete)(struct ibv_qp_ex *);
   void (*wr_abort)(struct ibv_qp_ex *);
-  void *wr_atomic_write, *wr_flush;
+  void (*wr_atomic_write)(struct ibv_qp_ex *, uint32_t, uint64_t, const void *);
+  void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
 };
 
 struct ibv_qp_cap {

@@ -27,6 +27,14 @@ struct context *context_of(struct ibv_context *context) {
 
 void mutex_init(pthread_mutex_t *mutex) { pthread_mutex_init(mutex, NULL); }
 
+void recursive_mutex_init(pthread_mutex_t *mutex) {
+  pthread_mutexattr_t attr;
+  pthread_mutexattr_init(&attr);
+  pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(mutex, &attr);
+  pthread_mutexattr_destroy(&attr);
+}
+
 uint32_t power_of_two(uint32_t number) {
   uint32_t power = 1;
   while (power < number) power *= 2;

@@ -52,6 +52,7 @@ int receives_make(struct receives *receives, uint32_t depth, uint32_t max_sge) {
   receives->wr_ids = calloc(receives->ring.depth, sizeof *receives->wr_ids);
   receives->free_cookies = calloc(receives->ring.depth, sizeof *receives->free_cookies);
   mutex_init(&receives->lock);
+  receives->cookie_count = receives->ring.depth;
   if (receives->wr_ids == NULL || receives->free_cookies == NULL) return ENOMEM;
   receives_clear(receives);
   return 0;
@@ -59,9 +60,43 @@ int receives_make(struct receives *receives, uint32_t depth, uint32_t max_sge) {
 
 void receives_clear(struct receives *receives) {
   pthread_mutex_lock(&receives->lock);
-  receives->free_count = receives->ring.depth;
+  receives->free_count = receives->cookie_count;
   for (uint32_t i = 0; i < receives->free_count; i++) receives->free_cookies[i] = receives->free_count - 1 - i;
   pthread_mutex_unlock(&receives->lock);
+}
+
+static uint32_t outstanding(const struct receives *receives) { return receives->cookie_count - receives->free_count; }
+
+static int add_cookies(struct receives *receives, uint32_t count) {
+  uint64_t *wr_ids = realloc(receives->wr_ids, count * sizeof *wr_ids);
+  if (wr_ids != NULL) receives->wr_ids = wr_ids;
+  uint32_t *cookies = realloc(receives->free_cookies, count * sizeof *cookies);
+  if (cookies != NULL) receives->free_cookies = cookies;
+  if (wr_ids == NULL || cookies == NULL) return ENOMEM;
+  for (; receives->cookie_count < count; receives->cookie_count++) cookies[receives->free_count++] = receives->cookie_count;
+  return 0;
+}
+
+// The NIC copies the elements that it has not taken; nothing is posted meanwhile.
+int receives_resize(struct context *context, uint32_t srq, struct receives *receives, uint32_t depth) {
+  struct ring next = {0};
+  int error = ring_make(&next, depth, receives->ring.stride);
+  pthread_mutex_lock(&receives->lock);
+  struct ring old = receives->ring;
+  if (error == 0 && outstanding(receives) > next.depth) error = EINVAL;
+  if (error == 0 && next.depth > receives->cookie_count) error = add_cookies(receives, next.depth);
+  if (error == 0) {
+    next.header[WORD_PRODUCER] = old.header[WORD_PRODUCER];
+    uint64_t args[3] = {srq, (uint64_t)next.fd, next.bytes};
+    error = command(context, OP_RESIZE_SRQ, args, 3);
+  }
+  if (error == 0) {
+    ring_forget_name(&next);
+    receives->ring = next;
+  }
+  pthread_mutex_unlock(&receives->lock);
+  ring_free(error == 0 ? &old : &next);
+  return error;
 }
 
 void receives_free(struct receives *receives) {
@@ -71,10 +106,10 @@ void receives_free(struct receives *receives) {
 }
 
 static uint64_t receive_done(struct receives *receives, uint32_t cookie) {
-  if (cookie >= receives->ring.depth) return 0;
+  if (cookie >= receives->cookie_count) return 0;
   pthread_mutex_lock(&receives->lock);
   uint64_t wr_id = receives->wr_ids[cookie];
-  if (receives->free_count < receives->ring.depth) receives->free_cookies[receives->free_count++] = cookie;
+  if (receives->free_count < receives->cookie_count) receives->free_cookies[receives->free_count++] = cookie;
   pthread_mutex_unlock(&receives->lock);
   return wr_id;
 }
@@ -85,7 +120,7 @@ int receives_post(struct receives *receives, struct ibv_recv_wr *wr, struct ibv_
   uint32_t index = receives->ring.header[WORD_PRODUCER];
   for (; wr != NULL; wr = wr->next) {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > receives->max_sge) error = EINVAL;
-    else if (receives->free_count == 0) error = ENOMEM;
+    else if (outstanding(receives) >= receives->ring.depth) error = ENOMEM;
     if (error != 0) break;
     struct receive_element *to = element(&receives->ring, index);
     uint32_t cookie = receives->free_cookies[--receives->free_count], total = 0;
@@ -306,6 +341,29 @@ static int take(struct cq *cq, struct context *context, struct ibv_wc *wc) {
   }
 }
 
+// The NIC writes later completions to the new ring, and leaves room for those that were not taken.
+int data_resize_cq(struct context *context, struct cq *cq, uint32_t depth) {
+  struct ring next = {0};
+  int error = ring_make(&next, depth, 64);
+  pthread_mutex_lock(&cq->lock);
+  struct ring old = cq->ring;
+  uint32_t first = old.header[WORD_CONSUMER];
+  if (error == 0 && old.header[WORD_PRODUCER] - first > next.depth) error = EINVAL;
+  if (error == 0) {
+    uint64_t args[3] = {cq->base.handle, (uint64_t)next.fd, next.bytes};
+    error = command(context, OP_RESIZE_CQ, args, 3);
+  }
+  if (error == 0) {
+    ring_forget_name(&next);
+    uint32_t end = old.header[WORD_PRODUCER];
+    for (uint32_t index = first; index != end; index++) memcpy(element(&next, index), element(&old, index), 64);
+    cq->ring = next;
+  }
+  pthread_mutex_unlock(&cq->lock);
+  ring_free(error == 0 ? &old : &next);
+  return error;
+}
+
 static int is_empty(const struct cq *cq) { return cq->ring.header[WORD_CONSUMER] == cq->ring.header[WORD_PRODUCER]; }
 
 static void arm(struct cq *cq, uint32_t wanted) {
@@ -321,17 +379,21 @@ static void on_completion(struct context *context) {
 
 static void after_empty_poll(struct cq *cq, struct context *context) {
   if (may_spin(&context->empty_since)) return;
+  uint32_t signals = context->doorbells.header[WORD_SIGNALS];
+  pthread_mutex_lock(&cq->lock);
   // A queue that is armed for solicited completions must not raise an event for others.
-  if (cq->ring.header[WORD_ARMED] == ARM_SOLICITED) {
+  int is_solicited = cq->ring.header[WORD_ARMED] == ARM_SOLICITED;
+  if (!is_solicited) arm(cq, ARM_NEXT);
+  int empty = is_empty(cq);
+  pthread_mutex_unlock(&cq->lock);
+  if (is_solicited) {
     sched_yield();
     return;
   }
-  uint32_t signals = context->doorbells.header[WORD_SIGNALS];
-  arm(cq, ARM_NEXT);
   if (context->seen_signals != signals) {
     context->seen_signals = signals;
     on_completion(context);
-  } else if (++context->empty_polls > ARMED_POLLS && is_empty(cq)) wait_for_signal(context, signals);
+  } else if (++context->empty_polls > ARMED_POLLS && empty) wait_for_signal(context, signals);
 }
 
 int data_poll(struct ibv_cq *base, int max, struct ibv_wc *wc) {
@@ -349,8 +411,10 @@ int data_poll(struct ibv_cq *base, int max, struct ibv_wc *wc) {
 
 int data_notify(struct ibv_cq *base, int solicited_only) {
   struct cq *cq = (struct cq *)base;
+  pthread_mutex_lock(&cq->lock);
   cq->ring.header[WORD_REQUESTED] = 1;
   arm(cq, solicited_only ? ARM_SOLICITED : ARM_NEXT);
+  pthread_mutex_unlock(&cq->lock);
   return 0;
 }
 
@@ -399,6 +463,19 @@ static void ex_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint6
 }
 static void ex_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t add) {
   ex_remote(ex, WR_ATOMIC_FETCH_AND_ADD, rkey, addr)->compare_add = add;
+}
+static void ex_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value) {
+  struct send_element *to = ex_remote(ex, WR_ATOMIC_WRITE, rkey, addr);
+  memcpy(to->inline_data, value, 8);
+  to->flags |= SEND_INLINE;
+  to->message_bytes = 8;
+}
+static void ex_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t length, uint8_t type, uint8_t level) {
+  struct send_element *to = ex_remote(ex, WR_FLUSH, rkey, addr);
+  struct qp *qp = own(ex);
+  if (qp->error == 0 && (length > 1u << 31 || type > 3 || level > 1)) qp->error = EINVAL;
+  to->immediate = (uint32_t)type | (uint32_t)level << 4;
+  to->message_bytes = (uint32_t)length;
 }
 static void ex_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *bind) {
   put_binding(ex_begin(ex, WR_BIND_MW), mw, rkey, bind);
@@ -456,6 +533,8 @@ void data_extend_qp(struct qp *qp) {
   ex->wr_start = ex_start;
   ex->wr_complete = ex_complete;
   ex->wr_abort = ex_abort;
+  ex->wr_atomic_write = ex_atomic_write;
+  ex->wr_flush = ex_flush;
 }
 
 // The interface of ibv_start_poll: the lock of the queue is held until ibv_end_poll.

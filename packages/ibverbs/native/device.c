@@ -11,6 +11,8 @@
 static const char FIRMWARE[] = "rocev2";
 enum { VENDOR_ID = 0xffffff }; // as the software NICs of Linux
 enum { ODP_SUPPORT = 1, ODP_ALL = 63, ODP_SEND_RECV = 3, ODP_SEND_RECV_WRITE = 7 };
+#define CAP_FLUSH_GLOBAL (1ull << 38)
+#define CAP_ATOMIC_WRITE (1ull << 40)
 static const int MTU_CODES[] = {0, 256, 512, 1024, 2048, 4096};
 
 EXPORT struct ibv_device **ibv_get_device_list(int *count) {
@@ -70,6 +72,7 @@ static int query_device_ex(struct ibv_context *context, const void *input, void 
     .odp_caps = {ODP_SUPPORT, ODP_ALL, ODP_SEND_RECV_WRITE, ODP_SEND_RECV}, .phys_port_cnt_ex = 1,
   };
   describe(context, &all.orig_attr);
+  all.device_cap_flags_ex = all.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
   memset(attr, 0, size);
   memcpy(attr, &all, size < sizeof all ? size : sizeof all);
   return 0;

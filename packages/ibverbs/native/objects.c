@@ -76,7 +76,7 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *base) {
 // Memory is not pinned, and the NIC finds each page when it accesses it: paging on demand costs nothing.
 static int known_access(unsigned access) {
   unsigned known = access & ~(unsigned)(ACCESS_OPTIONAL | ACCESS_ON_DEMAND);
-  return (known & ~63u) == 0 ? (int)known : -1;
+  return (known & ~(unsigned)ACCESS_KNOWN) == 0 ? (int)known : -1;
 }
 
 int object_advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *sges, uint32_t count) {
@@ -214,7 +214,7 @@ static struct cq *create_cq(struct ibv_context *base, int cqe, void *cq_context,
   cq->base.cq_context = cq_context;
   cq->base.cqe = (int)cq->ring.depth;
   mutex_init(&cq->base.mutex);
-  mutex_init(&cq->lock);
+  recursive_mutex_init(&cq->lock); // a program may ask for events between ibv_start_poll and ibv_end_poll
   pthread_cond_init(&cq->base.cond, NULL);
   pthread_mutex_lock(&context->lock);
   cq->next = context->cqs;
@@ -256,9 +256,12 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *base) {
   return 0;
 }
 
-EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe) {
-  (void)cq, (void)cqe;
-  return EOPNOTSUPP;
+EXPORT int ibv_resize_cq(struct ibv_cq *base, int cqe) {
+  if (cqe < 1 || cqe > CQ_DEPTH_MAX) return EINVAL;
+  struct cq *cq = (struct cq *)base;
+  int error = data_resize_cq(context_of(base->context), cq, (uint32_t)cqe);
+  if (error == 0) base->cqe = (int)cq->ring.depth;
+  return error;
 }
 
 // As read(2), but looks for a while before it sleeps.
@@ -325,7 +328,7 @@ static struct ibv_srq *create_srq(struct ibv_pd *pd, void *srq_context, struct i
   srq->base.pd = pd;
   mutex_init(&srq->base.mutex);
   pthread_cond_init(&srq->base.cond, NULL);
-  attr->max_wr = srq->max_wr = srq->receives.ring.depth;
+  attr->max_wr = srq->receives.ring.depth;
   attr->max_sge = srq->receives.max_sge;
   pthread_mutex_lock(&context->lock);
   srq->next = context->srqs;
@@ -346,19 +349,26 @@ struct ibv_srq *object_create_srq_ex(struct ibv_context *context, struct ibv_srq
 }
 
 EXPORT int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask) {
-  if ((mask & SRQ_MAX_WR) != 0) return EOPNOTSUPP;
-  struct srq *srq = (struct srq *)base;
-  if (attr->srq_limit > srq->max_wr) return EINVAL;
+  struct context *context = context_of(base->context);
+  struct receives *receives = &((struct srq *)base)->receives;
+  if ((mask & ~(SRQ_MAX_WR | SRQ_LIMIT)) != 0) return EINVAL;
+  if ((mask & SRQ_MAX_WR) != 0) {
+    if (attr->max_wr < 1 || attr->max_wr > QUEUE_DEPTH_MAX) return EINVAL;
+    int error = receives_resize(context, base->handle, receives, attr->max_wr);
+    if (error != 0) return error;
+  }
+  if ((mask & SRQ_LIMIT) == 0) return 0;
+  if (attr->srq_limit > receives->ring.depth) return EINVAL;
   uint64_t args[2] = {base->handle, attr->srq_limit};
-  int error = command(context_of(base->context), OP_MODIFY_SRQ, args, 2);
-  if (error == 0) srq->limit = attr->srq_limit;
-  return error;
+  return command(context, OP_MODIFY_SRQ, args, 2);
 }
 
 EXPORT int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr) {
   struct srq *srq = (struct srq *)base;
-  *attr = (struct ibv_srq_attr){srq->max_wr, srq->receives.max_sge, srq->limit};
-  return 0;
+  uint64_t args[2] = {base->handle};
+  int error = command(context_of(base->context), OP_QUERY_SRQ, args, 2);
+  if (error == 0) *attr = (struct ibv_srq_attr){srq->receives.ring.depth, srq->receives.max_sge, (uint32_t)args[1]};
+  return error;
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *base) {
@@ -478,8 +488,8 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
   return qp == NULL ? NULL : &qp->base;
 }
 
-// Extended operations that can be posted, as bits of send_ops_flags: all but TSO, FLUSH and ATOMIC WRITE.
-#define SEND_OPS_POSSIBLE 0x3ffull
+// Extended operations that can be posted, as bits of send_ops_flags: all but TSO.
+#define SEND_OPS_POSSIBLE 0x1bffull
 
 struct ibv_qp *object_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init) {
   (void)context;
@@ -519,7 +529,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask
 #define GIVEN(bit, value) ((mask & (bit)) != 0 ? (uint64_t)(uint32_t)(value) : 0)
   to[ARG_STATE] = GIVEN(QP_STATE, attr->qp_state);
   to[ARG_CUR_STATE] = GIVEN(QP_CUR_STATE, attr->cur_qp_state);
-  to[ARG_ACCESS] = GIVEN(QP_ACCESS_FLAGS, attr->qp_access_flags & 63);
+  to[ARG_ACCESS] = GIVEN(QP_ACCESS_FLAGS, attr->qp_access_flags & ACCESS_KNOWN);
   to[ARG_QKEY] = GIVEN(QP_QKEY, attr->qkey);
   if ((mask & QP_AV) != 0) memcpy(&to[ARG_GID], &attr->ah_attr.grh.dgid, 16);
   to[ARG_DSCP] = GIVEN(QP_AV, attr->ah_attr.grh.traffic_class >> 2);

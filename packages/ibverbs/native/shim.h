@@ -20,7 +20,7 @@
 enum {
   OP_HELLO = 1, OP_ALLOC_PD, OP_DEALLOC_PD, OP_REG_MR, OP_DEREG_MR, OP_CREATE_CQ, OP_DESTROY_CQ, OP_CREATE_SRQ,
   OP_MODIFY_SRQ, OP_DESTROY_SRQ, OP_CREATE_QP, OP_MODIFY_QP, OP_QUERY_QP, OP_DESTROY_QP, OP_CREATE_AH, OP_DESTROY_AH,
-  OP_ALLOC_MW, OP_DEALLOC_MW, OP_REREG_MR
+  OP_ALLOC_MW, OP_DEALLOC_MW, OP_REREG_MR, OP_RESIZE_CQ, OP_RESIZE_SRQ, OP_QUERY_SRQ
 };
 enum { KIND_LIST, KIND_CONTEXT, KIND_WAKE, KIND_EVENTS, KIND_CHANNEL, KIND_CM, KIND_CM_EVENTS };
 
@@ -115,14 +115,14 @@ struct receives {
   pthread_mutex_t lock;
   uint64_t *wr_ids;
   uint32_t *free_cookies;
-  uint32_t free_count, max_sge;
+  uint32_t free_count, cookie_count, max_sge; // there are more cookies than elements after the queue has shrunk
 };
 
 struct srq {
   struct ibv_srq base;
   struct srq *next;
   struct receives receives;
-  uint32_t async_events, limit, max_wr;
+  uint32_t async_events;
 };
 
 struct qp {
@@ -161,6 +161,7 @@ int may_spin(_Atomic uint64_t *since);
 void wait_for_signal(struct context *context, uint32_t seen);
 uint32_t power_of_two(uint32_t number);
 void mutex_init(pthread_mutex_t *mutex);
+void recursive_mutex_init(pthread_mutex_t *mutex);
 
 int real_close(int fd);
 int rdma_cm_open(void);
@@ -172,6 +173,7 @@ struct qp *find_qp(struct context *context, uint32_t qpn);
 int receives_make(struct receives *receives, uint32_t depth, uint32_t max_sge);
 void receives_free(struct receives *receives);
 void receives_clear(struct receives *receives);
+int receives_resize(struct context *context, uint32_t srq, struct receives *receives, uint32_t depth);
 int receives_post(struct receives *receives, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void forget_completions(struct qp *qp);
 int data_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
@@ -182,5 +184,6 @@ int data_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_r
 int data_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 void data_extend_qp(struct qp *qp);
 void data_extend_cq(struct cq *cq);
+int data_resize_cq(struct context *context, struct cq *cq, uint32_t depth);
 
 #endif

@@ -29,6 +29,9 @@ export const OP_DESTROY_AH = 16;
 export const OP_ALLOC_MW = 17;
 export const OP_DEALLOC_MW = 18;
 export const OP_REREG_MR = 19;
+export const OP_RESIZE_CQ = 20;
+export const OP_RESIZE_SRQ = 21;
+export const OP_QUERY_SRQ = 22;
 
 /** What a connection is for: the second argument of its first message. */
 export const KIND_LIST = 0;

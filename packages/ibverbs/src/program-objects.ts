@@ -15,8 +15,8 @@ const KINDS = ['qp', 'mw', 'mr', 'ah', 'srq', 'cq', 'pd'] as const;
 export type Kind = (typeof KINDS)[number];
 
 export interface OwnObject {
-  readonly segments: readonly SharedSegment[];
-  readonly memoryIds: readonly number[];
+  segments: readonly SharedSegment[];
+  memoryIds: readonly number[];
   /** Of a completion queue: what its channel is sent. */
   readonly cookie?: bigint;
   readonly channel?: Socket | undefined;
@@ -95,6 +95,24 @@ export class ProgramObjects {
       throw error;
     }
     for (const { memory } of segments) this.#ringBytes += memory.byteLength;
+  }
+
+  /** Replaces the ring of a queue by the one that the message names. */
+  async resize(kind: 'cq' | 'srq', message: NicMessage, change: (memory: number) => Promise<unknown>): Promise<void> {
+    const object = this.#objects[kind].get(this.own(kind, message.number(0)))!;
+    const segments = this.openRings([message.number(1), message.number(2)]);
+    const memoryIds = segments.map(({ memory }) => this.#nic.engine.attach(memory));
+    try {
+      await change(memoryIds[0]);
+    } catch (error) {
+      this.#release({ segments, memoryIds });
+      throw error;
+    }
+    const old = { segments: object.segments, memoryIds: object.memoryIds };
+    this.#ringBytes += segments[0].memory.byteLength - old.segments[0].memory.byteLength;
+    object.segments = segments;
+    object.memoryIds = memoryIds;
+    this.#release(old);
   }
 
   add(kind: Kind, handle: number, message: NicMessage, object: OwnObject = PLAIN): void {

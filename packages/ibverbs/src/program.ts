@@ -242,6 +242,13 @@ export class Program {
       case op.OP_MODIFY_SRQ:
         await device.command('modifySrq', { srq: this.#objects.own('srq', first), limit: message.number(1) });
         return;
+      case op.OP_QUERY_SRQ:
+        message.set(1, (await device.command('querySrq', { srq: this.#objects.own('srq', first) })).limit);
+        return;
+      case op.OP_RESIZE_SRQ:
+        return this.#objects.resize('srq', message, (memory) => device.command('resizeSrq', { srq: first, memory }));
+      case op.OP_RESIZE_CQ:
+        return this.#objects.resize('cq', message, (memory) => device.command('resizeCq', { cq: first, memory }));
       case op.OP_CREATE_QP:
         return this.#createQp(message);
       case op.OP_MODIFY_QP:

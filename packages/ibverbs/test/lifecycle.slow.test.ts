@@ -1,5 +1,6 @@
 /** Programs that fork, that outlive the NIC process, or that run with few rights; and libraries of another version. */
 
+import { execFileSync } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -36,6 +37,14 @@ describe.skipIf(missing('ibv_devices', 'pyverbs').length > 0)('a program', () =>
     await rig.startNic(ADDRESS);
     child.stdin.end('\n');
     expect(await ended).toEqual({ code: 0, text: 'end the NIC\nstart the NIC\n' });
+  });
+
+  it('resizes its queues, and posts FLUSH and ATOMIC WRITE', async () => {
+    const program = join(rig.folder, 'queues');
+    execFileSync('cc', ['-Wall', '-o', program, resolve('packages/ibverbs/test/queues.c'), '-l:libibverbs.so.1']);
+    expect(await start('timeout', '60', program).ended).toEqual({ code: 0, text: '' });
+    await eventually(() => rig.nic(ADDRESS).programs === 0);
+    expect(rig.nic(ADDRESS).objects).toBe(0);
   });
 
   it('that only polls learns of the end of the NIC', async () => {
