@@ -6,16 +6,8 @@
 
 import { RpcError } from '@rocev2/rpc';
 import type { ManagerState } from './manager-state.js';
+import type { FolderMarks } from './messages.js';
 import type { NodeRecord } from './metadata-schema.js';
-
-/** What a folder says of itself. */
-export interface FolderMarks {
-  /** Starts of the node so far. */
-  readonly lives: number;
-  /** Missing in a new folder. */
-  readonly mark?: string;
-  readonly before?: string;
-}
 
 /** Why the folder is not the latest; undefined: it is. */
 export function checkFolder(known: NodeRecord, { lives, mark, before }: FolderMarks): string | undefined {

@@ -1,7 +1,6 @@
 import type { RpcError } from '@rocev2/rpc';
 import type { CodeName } from './coding/erasure-code.js';
 import type { FragmentId, FragmentShape } from './coding/layout.js';
-import type { FolderMarks } from './folder-marks.js';
 import type { JournalUse } from './journal.js';
 import type { MetadataVersion } from './metadata-history.js';
 import type { ExtentOrigin } from './metadata-schema.js';
@@ -147,6 +146,15 @@ export interface NodeMethods {
   /** Answered when it is durable, and has been read back. */
   rebuild: [FragmentId & FragmentShape & { fragments: readonly FragmentPlace[] }, object];
   mendFragment: [FragmentId, { mended: number }];
+}
+
+/** What a folder says of itself. */
+export interface FolderMarks {
+  /** Starts of the node so far. */
+  readonly lives: number;
+  /** Missing in a new folder. */
+  readonly mark?: string;
+  readonly before?: string;
 }
 
 export interface ManagerMethods {
