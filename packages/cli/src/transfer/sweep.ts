@@ -23,7 +23,7 @@ import {
 import type { Command } from 'commander';
 import { formatNs, formatRate, namesHint } from 'rocev2/internal/core';
 import type { RecoveryName } from 'rocev2/internal/retransmit';
-import type { CommandService } from './command-process.js';
+import type { CommandService } from './command-service.js';
 import type { TransferOp } from './endpoint.js';
 import type { TransferDocument } from './result.js';
 
