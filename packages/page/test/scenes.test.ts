@@ -151,13 +151,26 @@ describe('other scenes', () => {
 
   it('has a phase margin that is not monotonic in the flows, and none for TIMELY', () => {
     const scene = sceneOf('dcqcn');
-    const marginsOf = (given: Record<string, string>) => scene.curve!(completed(scene, given))?.y.map((y) => y!);
+    const marginsOf = (given: Record<string, string>) =>
+      scene.curve!(completed(scene, given))?.lines[0].y.map((y) => y!);
     const dcqcn = marginsOf({ delay: '20 us' })!;
     expect(dcqcn.indexOf(Math.min(...dcqcn))).toBe(3); // 8 flows.
     expect([dcqcn[0], dcqcn[3], dcqcn[31]].map(Math.sign)).toEqual([1, -1, 1]);
     const patched = marginsOf({ control: 'patched-timely' })!;
     expect(patched.indexOf(Math.max(...patched))).toBe(3);
     expect(marginsOf({ control: 'timely' })).toBeUndefined();
+  });
+
+  it('simulates points near the curve of the closed form', async () => {
+    const scene = sceneOf('recovery');
+    const values = completed(scene, { schemes: 'go-back-n' });
+    const [, , variant] = scene.variants(values, 1);
+    const { outcome } = (await runVariant(short(variant, 1e6), () => true))!;
+    const { x, lines, points } = scene.curve!(values)!;
+    const [{ line, x: at, y }] = points!([outcome]);
+    expect(at).toBeCloseTo(-2, 9);
+    const nearest = x.findIndex((exponent) => exponent >= at);
+    expect(Math.abs(lines[line].y[nearest]! - y)).toBeLessThan(0.1);
   });
 
   it.each(['timely', 'patched-timely'])('simulates %s near its model', async (control) => {

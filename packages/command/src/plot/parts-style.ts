@@ -50,6 +50,7 @@ export const PARTS_CSS = [
   '.plot .line{fill:none;stroke-width:2;stroke-linejoin:round}',
   ...ofLines,
   '.plot .dashed{stroke-dasharray:6 4}',
+  '.plot .dot{fill:var(--panel);stroke-width:2}',
   '.plot .selection{fill:var(--accent);opacity:.18}',
   '.plot-area{fill:transparent}',
   '.chart-legend{margin:.25rem auto 0;border-collapse:collapse;font-size:.9rem;text-align:center}',

@@ -31,6 +31,13 @@ export interface ChartMark {
   readonly text: string;
 }
 
+/** A mark beside the lines, in the colour of one. */
+export interface ChartPoint {
+  readonly line: number;
+  readonly x: number;
+  readonly y: number;
+}
+
 export interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -41,8 +48,10 @@ interface TimeChartOptions {
   readonly format: (value: number) => string;
   /** Style properties. */
   readonly colors?: readonly string[];
-  /** Unit of x. Empty: x is a number without a unit. */
+  /** Unit of x. */
   readonly xLabel?: string;
+  /** Instead of numbers with their unit. */
+  readonly formatX?: (x: number) => string;
   /** In the legend. */
   readonly xName?: string;
   /** The axis shows no larger values. */
@@ -67,6 +76,7 @@ export class TimeChart {
   #x: readonly number[] = [];
   #lines: ReadonlyArray<ReadonlyArray<number | null>>;
   #marks: readonly ChartMark[] = [];
+  #points: readonly ChartPoint[] = [];
   #stretch: Stretch | undefined;
   #width = 0;
   #box: PlotBox = { left: LEFT, top: TOP, width: 0, height: 0 };
@@ -114,6 +124,11 @@ export class TimeChart {
     this.element.dataset['marks'] = marks.map(({ text }) => text).join('; ');
   }
 
+  points(points: readonly ChartPoint[]): void {
+    this.#points = points;
+    this.redraw();
+  }
+
   note(text: string | undefined): void {
     this.#note.hidden = text === undefined;
     this.#note.textContent = text ?? '';
@@ -126,7 +141,7 @@ export class TimeChart {
 
   redraw(): void {
     if (this.#width === 0) return;
-    const { format, xLabel = 's', yMax = Number.POSITIVE_INFINITY, height = HEIGHT } = this.#options;
+    const { format, xLabel = 's', formatX, yMax = Number.POSITIVE_INFINITY, height = HEIGHT } = this.#options;
     const { left, top } = this.#box;
     const box = { left, top, width: this.#width - left - RIGHT, height: height - top - BOTTOM };
     const { from, to } = this.#stretch ?? { from: this.#x[0] ?? 0, to: this.#x[this.#x.length - 1] ?? 1 };
@@ -146,19 +161,22 @@ export class TimeChart {
     const lines = this.#lines.flatMap((values, i) =>
       drawLine(this.#classes[i], { x, values: values.slice(first, last), ...pixels }),
     );
+    const points = this.#points.map(({ line, x: at, y }) =>
+      tag('circle', { class: `dot ${this.#classes[line]}`, cx: pixels.px(at), cy: pixels.py(y), r: 4 }),
+    );
     const viewport = { x: left, y: top, width: box.width, height: box.height };
     const labels = xScale.ticks.map(({ value, label }) =>
       tag(
         'text',
         { x: pixels.px(value), y: height - 6, 'text-anchor': value === to ? 'end' : 'middle' },
-        escapeXml(`${label} ${xLabel}`.trim()),
+        escapeXml(formatX?.(value) ?? `${label} ${xLabel}`),
       ),
     );
     this.#drawing.innerHTML = [
       ...drawGrid(box, xScale, named),
       ...labels,
       // What is outside of the box is not drawn.
-      tag('svg', { ...viewport, viewBox: `${left} ${top} ${box.width} ${box.height}` }, ...lines),
+      tag('svg', { ...viewport, viewBox: `${left} ${top} ${box.width} ${box.height}` }, ...lines, ...points),
       ...this.#drawMarks(from, to),
     ].join('');
     for (const [name, value] of Object.entries(viewport)) this.#area.setAttribute(name, String(value));
@@ -264,9 +282,9 @@ export class TimeChart {
     );
     const place = Math.min(this.#place ?? newest, this.#x.length - 1);
     if (place < 0) return;
-    const { format, xLabel = 's' } = this.#options;
+    const { format, xLabel = 's', formatX } = this.#options;
     const x = this.#x[place];
-    this.#values[0].textContent = xLabel === '' ? String(x) : `${x.toFixed(2)} ${xLabel}`;
+    this.#values[0].textContent = formatX?.(x) ?? `${x.toFixed(2)} ${xLabel}`;
     for (const [i, values] of this.#lines.entries()) {
       const value = values[place];
       this.#values[i + 1].textContent = typeof value === 'number' ? format(value) : '–';

@@ -31,6 +31,7 @@ import {
   type Values,
   type Variant,
 } from './scene.js';
+import type { TextKey } from './texts.js';
 import { nsOf } from './units.js';
 
 /** Of packets with 1,024 bytes of payload. */
@@ -166,10 +167,10 @@ function curve(values: Values): Curve | undefined {
   if (controlOf(values) === 'timely') return undefined;
   return {
     label: 'dcqcn.margin',
-    yLabel: 'dcqcn.marginName',
     xLabel: 'dcqcn.flows',
     x: CURVE_FLOWS,
-    y: CURVE_FLOWS.map((flows) => marginOf(values, flows)),
+    formatY: (degrees) => `${degrees.toFixed(0)}°`,
+    lines: [{ name: 'dcqcn.marginName' satisfies TextKey, y: CURVE_FLOWS.map((flows) => marginOf(values, flows)) }],
     at: Number(values['flows']),
   };
 }

@@ -4,6 +4,7 @@ import type { ScenarioRun } from '@rocev2/lab/internal/page';
 import { recoverySchemes } from 'rocev2/internal/retransmit';
 import { flowsOf, LINK_BPS, NIC, scenarioOf } from './scenario-of.js';
 import {
+  type Curve,
   chosenOf,
   type Explanation,
   FAIR_SHARE_MAX,
@@ -16,6 +17,8 @@ import { nsOf } from './units.js';
 
 const SCHEMES = ['go-back-n', 'selective-repeat', 'irn', 'rack'] as const;
 const LOSSES = ['0.0001', '0.001', '0.01'] as const;
+/** Decimal logarithms of losses, for the curves. */
+const EXPONENTS = Array.from({ length: 41 }, (_, i) => -4.5 + i / 13.3);
 const DURATION_NS = 5e6;
 const MTU = 1024;
 const MESSAGE_BYTES = 2 ** 20;
@@ -36,6 +39,7 @@ export const RECOVERY: SimulatedScene = {
   ],
   barMax: 1,
   variants,
+  curve,
   explain,
 };
 
@@ -43,7 +47,7 @@ function variants(values: Values, seed: number): readonly Variant[] {
   const delay = nsOf(values['delay']);
   return chosenOf(SCHEMES, values['schemes']).flatMap((scheme) =>
     LOSSES.map((loss) => ({
-      name: `${scheme}, ${Number(loss) * 100} %`,
+      name: nameOf(scheme, loss),
       scenario: scenarioOf({
         name: `recovery-${scheme}`,
         seed,
@@ -56,6 +60,30 @@ function variants(values: Values, seed: number): readonly Variant[] {
       watch: (run: ScenarioRun) => watch(run, closedForm(scheme, Number(loss), delay)),
     })),
   );
+}
+
+function curve(values: Values): Curve {
+  const delay = nsOf(values['delay']);
+  const schemes = chosenOf(SCHEMES, values['schemes']);
+  return {
+    label: 'recovery.curve',
+    xLabel: 'recovery.loss',
+    formatX: (exponent) => `${Number((100 * 10 ** exponent).toPrecision(2))} %`,
+    formatY: (share) => `${(share * 100).toFixed(1)} %`,
+    x: EXPONENTS,
+    lines: schemes.map((name) => ({ name, y: EXPONENTS.map((exponent) => closedForm(name, 10 ** exponent, delay)) })),
+    points: (outcomes) =>
+      schemes.flatMap((scheme, line) =>
+        LOSSES.flatMap((loss) => {
+          const outcome = outcomes.find(({ name }) => name === nameOf(scheme, loss));
+          return outcome === undefined ? [] : [{ line, x: Math.log10(Number(loss)), y: outcome.means[0] }];
+        }),
+      ),
+  };
+}
+
+function nameOf(scheme: string, loss: string): string {
+  return `${scheme}, ${Number(loss) * 100} %`;
 }
 
 /** Packets that leave after a lost one, until the NAK for it is back. */

@@ -107,17 +107,21 @@ export interface Explanation {
   readonly numbers: Readonly<Record<string, string>>;
 }
 
-/** A curve of the theory over a parameter, such as the phase margin over the flows. */
+/** Curves of the theory over a parameter, such as the phase margin over the flows. */
 export interface Curve {
   readonly label: TextKey;
-  /** Of y, short. */
-  readonly yLabel: TextKey;
   readonly xLabel: TextKey;
+  readonly formatX?: (x: number) => string;
+  readonly formatY: (y: number) => string;
   readonly x: readonly number[];
-  /** Degrees; null where there is no value. */
-  readonly y: ReadonlyArray<number | null>;
+  /** `name`: a text or the name of a run. null where there is no value. */
+  readonly lines: ReadonlyArray<{ readonly name: string; readonly y: ReadonlyArray<number | null> }>;
   /** The chosen value of x. */
-  readonly at: number;
+  readonly at?: number;
+  /** Results beside the lines, by the place of their line. */
+  points?(
+    outcomes: readonly Outcome[],
+  ): ReadonlyArray<{ readonly line: number; readonly x: number; readonly y: number }>;
 }
 
 interface SceneHead {

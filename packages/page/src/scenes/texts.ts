@@ -107,6 +107,11 @@ export const TEXTS = {
   },
   'recovery.simulated': { en: 'Useful packets, simulated', zh: '有用报文比例：仿真' },
   'recovery.closedForm': { en: 'Useful packets, closed form', zh: '有用报文比例：公式' },
+  'recovery.curve': {
+    en: 'Useful packets over the loss: lines in closed form, points simulated',
+    zh: '有用报文比例与丢包率：线为公式，点为仿真',
+  },
+  'recovery.loss': { en: 'loss', zh: '丢包率' },
   'recovery.costly': { en: 'Recovery wastes part of the link', zh: '恢复浪费了一部分链路' },
   'recovery.costly.text': {
     en: 'Of the packets of {name}, {share} % are useful. About {pipeline} packets leave before the sender learns of a loss, and go-back-N retransmits them all.',

@@ -3,7 +3,7 @@
 import { QUEUE_PAIR_COLORS, toneOfShare } from '@rocev2/command/plot';
 import { element, TimeChart, VerdictView } from '@rocev2/dashboard/parts';
 import type { Curve, Outcome, PacketColumns, SimulatedScene, TextKey, Values } from '../scenes/index.js';
-import { durationNsOf, ladderTextsIn, nameIn, textIn } from '../scenes/index.js';
+import { durationNsOf, ladderTextsIn, nameIn, TEXTS, textIn } from '../scenes/index.js';
 import { Bars, formatOf } from './bars.js';
 import { Controls } from './controls.js';
 import type { EngineWorker } from './engine-worker.js';
@@ -107,19 +107,17 @@ export class SceneView {
     this.#durationNs = durationNsOf(variants[0]);
     this.#variants = new Map(variants.map(({ name }) => [name, NOTHING]));
     if (!this.#variants.has(this.#chosen)) this.#chosen = variants[0].name;
-    this.#curve = scene.curve?.(values);
-    this.#makeCharts(scene);
     const code = codeOf(scene, values);
     this.#isHeld = code !== '' && code !== this.#trusted;
+    this.#startedMs = performance.now();
+    // The worker simulates while the page is drawn.
+    if (this.#isHeld) this.#engine.stop();
+    else this.#engine.run({ scene: scene.name, values, seed }, code !== '', (reply) => this.#take(reply));
+    this.#curve = scene.curve?.(values);
+    this.#makeCharts(scene);
     this.#drawTabs();
     this.#drawResults();
     this.#showPackets();
-    if (this.#isHeld) {
-      this.#engine.stop();
-      return;
-    }
-    this.#startedMs = performance.now();
-    this.#engine.run({ scene: scene.name, values, seed }, code !== '', (reply) => this.#take(reply));
   }
 
   /** Another view used the worker: the next `show` runs again. */
@@ -196,6 +194,7 @@ export class SceneView {
       );
     }
     const outcomes = [...this.#variants.values()].flatMap(({ outcome }) => outcome ?? []);
+    this.#curveChart?.points(this.#curve?.points?.(outcomes) ?? []);
     const failures = [...this.#variants.values()].flatMap(({ failure }) => failure ?? []);
     const over = outcomes.length + failures.length;
     const isComplete = over === this.#variants.size;
@@ -252,17 +251,20 @@ export class SceneView {
   #drawCurve(): HTMLElement[] {
     this.#curveChart?.close();
     if (this.#curve === undefined) return [];
-    const { label, yLabel, xLabel, x, y, at } = this.#curve;
+    const { label, xLabel, formatX, formatY, x, lines, at } = this.#curve;
     const chart = new TimeChart({
-      labels: [this.#text(yLabel)],
-      format: (degrees) => `${degrees.toFixed(0)}°`,
-      xLabel: '',
+      labels: lines.map(({ name }) => (name in TEXTS ? this.#text(name as TextKey) : this.#nameOf(name))),
+      format: formatY,
+      formatX: formatX ?? String,
       xName: this.#text(xLabel),
       height: CHART_PX,
     });
     this.#curveChart = chart;
-    chart.marks([{ x: at, text: String(at) }]);
-    chart.show(x, [y]);
+    chart.marks(at === undefined ? [] : [{ x: at, text: String(at) }]);
+    chart.show(
+      x,
+      lines.map(({ y }) => y),
+    );
     return [this.#figure(label, chart)];
   }
 
