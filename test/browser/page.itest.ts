@@ -104,29 +104,33 @@ describe.skipIf(chromiumPath === undefined)('the page', () => {
     await page.close();
   });
 
-  it.each(['light', 'dark'] as const)('has no violation that axe finds in any scene (%s)', async (colorScheme) => {
-    const width = colorScheme === 'light' ? 390 : 1024;
-    const page = await open(`${url}#livelock?schemes=go-back-0&message=64+KiB&lang=en`, {
-      colorScheme,
-      viewport: { width, height: 800 },
-    });
-    await page.evaluate(axe.source);
-    for (const { name, parameters } of SIMULATED_SCENES) {
-      const isRow = await page.locator(`nav a[href^="#${name}?"]`).isVisible();
-      expect(isRow, name).toBe(true);
-      await page.evaluate(`location.hash = '#${name}?lang=${colorScheme === 'light' ? 'zh' : 'en'}'`);
-      await page.locator(`nav a[href^="#${name}?"][aria-current]`).waitFor();
-      await complete(page);
-      expect(await page.locator('.settings fieldset small').count(), name).toBe(parameters.length);
-      const found = (await page.evaluate('axe.run()')) as {
-        violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-      };
-      const lines = found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`);
-      expect(lines, name).toEqual([]);
-      expect(await page.evaluate('document.documentElement.scrollWidth'), name).toBeLessThanOrEqual(width);
-    }
-    await page.close();
-  });
+  it.each(['light', 'dark'] as const)(
+    'has no violation that axe finds in any scene (%s)',
+    { timeout: CATALOGUE_MS },
+    async (colorScheme) => {
+      const width = colorScheme === 'light' ? 390 : 1024;
+      const page = await open(`${url}#livelock?schemes=go-back-0&message=64+KiB&lang=en`, {
+        colorScheme,
+        viewport: { width, height: 800 },
+      });
+      await page.evaluate(axe.source);
+      for (const { name, parameters } of SIMULATED_SCENES) {
+        const isRow = await page.locator(`nav a[href^="#${name}?"]`).isVisible();
+        expect(isRow, name).toBe(true);
+        await page.evaluate(`location.hash = '#${name}?lang=${colorScheme === 'light' ? 'zh' : 'en'}'`);
+        await page.locator(`nav a[href^="#${name}?"][aria-current]`).waitFor();
+        await complete(page);
+        expect(await page.locator('.settings fieldset small').count(), name).toBe(parameters.length);
+        const found = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+        };
+        const lines = found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`);
+        expect(lines, name).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth'), name).toBeLessThanOrEqual(width);
+      }
+      await page.close();
+    },
+  );
 
   it('prints in dark colours on light paper, without controls', async () => {
     const page = await open(`${url}#livelock?schemes=go-back-0&message=64+KiB&lang=en`, { colorScheme: 'dark' });
