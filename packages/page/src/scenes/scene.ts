@@ -118,7 +118,7 @@ export interface Curve {
   readonly lines: ReadonlyArray<{ readonly name: string; readonly y: ReadonlyArray<number | null> }>;
   /** The chosen value of x. */
   readonly at?: number;
-  /** Results beside the lines, by the place of their line. */
+  /** Results next to the lines, by the place of their line. */
   points?(
     outcomes: readonly Outcome[],
   ): ReadonlyArray<{ readonly line: number; readonly x: number; readonly y: number }>;
