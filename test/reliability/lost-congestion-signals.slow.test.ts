@@ -65,13 +65,13 @@ async function run(switchConfig: Switch, faults: string | undefined, bleach: Ble
     faultsOf: () => (faults === undefined ? undefined : FaultPlan.parse(faults, random)),
   });
   for (const [name, station] of network.stations) {
-    network.cables.get(`s0>${name}`)!.connect((bytes, offset, length) => {
-      const header = offset + ETHERNET_BYTES;
-      if (readU16(bytes, offset + ETHERTYPE_OFFSET) === ETHERTYPE_IPV4) {
-        bytes[header + 1] = (bytes[header + 1] & ~3) | bleach(bytes[header + 1] & 3);
-        refreshIpv4Checksum(bytes, header);
+    network.cables.get(`s0>${name}`)!.connectOwner((slot) => {
+      const bytes = network.pool.bytes(slot);
+      if (readU16(bytes, ETHERTYPE_OFFSET) === ETHERTYPE_IPV4) {
+        bytes[ETHERNET_BYTES + 1] = (bytes[ETHERNET_BYTES + 1] & ~3) | bleach(bytes[ETHERNET_BYTES + 1] & 3);
+        refreshIpv4Checksum(bytes, ETHERNET_BYTES);
       }
-      station.receive(bytes, offset, length);
+      station.receive(slot);
     });
   }
   const hosts = new Map<string, ScenarioHost>();

@@ -36,7 +36,7 @@ export class ArrivalQueue {
       const nextNs = arrivalNs <= eventNs ? arrivalNs : eventNs;
       if (nextNs >= beforeNs || nextNs > untilNs || nextNs === NEVER) return;
       if (arrivalNs <= eventNs) {
-        events.pass(arrivalNs);
+        events.passBefore(arrivalNs);
         arrivals.take()();
       } else events.step();
     }

@@ -10,12 +10,16 @@
 import { TimeHeap } from './time-heap.js';
 
 const CAPACITY = 64;
+const FIRST = -1;
+const LAST = Number.POSITIVE_INFINITY;
 const NOTHING = (): void => {};
 
 export class EventQueue {
   /** Ordered by time, then by sequence number. */
   readonly #later = new TimeHeap();
   #sequence = 0;
+  /** Of the event of the heap that runs, or ran last: those of this time before it have run. LAST: all have. */
+  #running = LAST;
   #nowNs = 0;
   /**
    * What was scheduled for `#nowNs` when that had come: a ring, oldest at `#soonHead`. It was scheduled after all in
@@ -24,6 +28,12 @@ export class EventQueue {
   #soon: Array<() => void> = new Array<() => void>(CAPACITY).fill(NOTHING);
   #soonHead = 0;
   #soonCount = 0;
+  /** Events that would do nothing may be left out: see busy-time.ts. */
+  readonly isSparse: boolean;
+
+  constructor({ isSparse = false }: { readonly isSparse?: boolean } = {}) {
+    this.isSparse = isSparse;
+  }
 
   get nowNs(): number {
     return this.#nowNs;
@@ -43,6 +53,21 @@ export class EventQueue {
     this.#later.add(timeNs, this.#sequence++, action);
   }
 
+  /** The place in the order of events of one time that an event scheduled now for the future would have. */
+  reserve(): number {
+    return this.#sequence++;
+  }
+
+  /** Whether an event at `timeNs` with a reserved place would have run. */
+  hasPassed(timeNs: number, place: number): boolean {
+    return timeNs < this.#nowNs || (timeNs === this.#nowNs && place < this.#running);
+  }
+
+  /** An event in a reserved place, which must not have {@link hasPassed}. */
+  atReserved(timeNs: number, place: number, action: () => void): void {
+    this.#later.add(timeNs, place, action);
+  }
+
   after(delayNs: number, action: () => void): void {
     this.at(this.#nowNs + delayNs, action);
   }
@@ -56,18 +81,27 @@ export class EventQueue {
       this.#soon[place] = NOTHING; // Releases the reference.
       this.#soonHead = (place + 1) & (this.#soon.length - 1);
       this.#soonCount--;
+      this.#running = LAST; // It was scheduled after all that the heap has of this time.
       action();
       return true;
     }
     if (later.isEmpty) return false;
     this.#nowNs = laterNs;
+    this.#running = later.firstKey;
     later.take()();
     return true;
   }
 
-  /** None may be due before. */
+  /** None may be due before, or at that time. */
   pass(timeNs: number): void {
     this.#nowNs = timeNs;
+    this.#running = LAST;
+  }
+
+  /** Something happens at `timeNs` before the events of that time. None may be due before. */
+  passBefore(timeNs: number): void {
+    this.#nowNs = timeNs;
+    this.#running = FIRST;
   }
 
   /**
@@ -83,7 +117,7 @@ export class EventQueue {
       if (!this.step()) break;
       count++;
     }
-    if (untilNs !== Number.POSITIVE_INFINITY && untilNs > this.#nowNs && this.nextNs > untilNs) this.#nowNs = untilNs;
+    if (untilNs !== Number.POSITIVE_INFINITY && untilNs >= this.#nowNs && this.nextNs > untilNs) this.pass(untilNs);
     return count;
   }
 

@@ -3,18 +3,18 @@
 import { RoceError, type SeededRandom } from 'rocev2/internal/core';
 import type { FaultPlan } from 'rocev2/internal/faults';
 import { prioritiesOf } from '../switch/frame-classifier.js';
-import type { FrameStorage } from '../switch/frame-pool.js';
+import { FramePool } from '../switch/frame-pool.js';
 import { Switch } from '../switch/switch.js';
 import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
 import type { ArrivalQueue } from './arrival-queue.js';
-import { Cable, type FrameSink } from './cable.js';
+import { Cable, type SlotSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 import { type LogicalProcess, WHOLE_NETWORK } from './logical-process.js';
 import type { ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimStation } from './sim-station.js';
 import { SimSwitch } from './sim-switch.js';
 import { type LinkPlan, shortestPaths, type Topology } from './topology.js';
-import { HEADERS_ONLY } from './virtual-payload.js';
+import { HEADERS_ONLY, VirtualPayload } from './virtual-payload.js';
 
 interface NetworkOptions {
   readonly topology: Topology;
@@ -35,6 +35,8 @@ interface NetworkOptions {
 
 interface VirtualPayloadOptions {
   readonly hasTrailers: boolean;
+  /** Receivers may keep packets and compare them with copies. */
+  readonly comparesPackets: boolean;
 }
 
 /** Ethernet, IP, UDP, BTH, the largest extension headers and the ICRC around a payload. */
@@ -44,7 +46,8 @@ export class Network {
   readonly stations: ReadonlyMap<string, SimStation>;
   readonly switches: ReadonlyMap<string, SimSwitch>;
   readonly cables: ReadonlyMap<string, Cable>;
-  readonly storage: FrameStorage | undefined;
+  /** All frames of the network are here: those on cables, in switches and in hosts. */
+  readonly pool: FramePool;
   readonly #topology: Topology;
   readonly #logicalProcess: LogicalProcess;
   readonly #down = new Set<LinkPlan>();
@@ -53,9 +56,11 @@ export class Network {
     const { topology, events, random, pathMtu, virtualPayload, logicalProcess = WHOLE_NETWORK } = options;
     this.#topology = topology;
     this.#logicalProcess = logicalProcess;
-    const storage = virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined;
-    this.storage = storage;
-    const cables = buildCables(options, logicalProcess, storage);
+    const frameBytesMax = pathMtu + HEADER_BYTES_MAX;
+    const pool = new FramePool(frameBytesMax, virtualPayload?.hasTrailers === false ? HEADERS_ONLY : undefined);
+    this.pool = pool;
+    const cables = buildCables(options, logicalProcess, pool);
+    const readPayload = virtualPayload?.comparesPackets === true ? new VirtualPayload(frameBytesMax) : undefined;
     // Hosts sort their packets as the switches do; otherwise a pause would stop others than those that fill the queue.
     const priorities = prioritiesOf(options.switchConfig.classification ?? {});
     this.cables = cables;
@@ -69,18 +74,18 @@ export class Network {
           cable,
           pathMtuMax: pathMtu,
           pipeline: options.pipelineOf?.(name),
-          frameBytesMax: pathMtu + HEADER_BYTES_MAX,
           carriesPayload: virtualPayload === undefined,
+          virtualPayload: readPayload,
           priorityOfDscp: (dscp: number) => priorities[dscp],
-          storage,
+          pool,
         };
         return [name, new SimStation(station)];
       }),
     );
-    this.switches = this.#buildSwitches(options, storage);
+    this.switches = this.#buildSwitches(options);
     for (const [key, cable] of cables) {
       const [from, to] = key.split('>');
-      cable.connect(this.#sinkOf(from, to));
+      cable.connectOwner(this.#sinkOf(from, to));
     }
   }
 
@@ -116,10 +121,14 @@ export class Network {
     return [...routes].map(([host, ports]) => ({ to: this.station(host).address.text, ports }));
   }
 
-  #buildSwitches(
-    { topology, events, random, pathMtu, switchConfig, faultsOf }: NetworkOptions,
-    storage: FrameStorage | undefined,
-  ): Map<string, SimSwitch> {
+  #buildSwitches({
+    topology,
+    events,
+    random,
+    pathMtu,
+    switchConfig,
+    faultsOf,
+  }: NetworkOptions): Map<string, SimSwitch> {
     const routes = shortestPaths(topology);
     return new Map(
       topology.switches.map((name, index) => {
@@ -149,14 +158,14 @@ export class Network {
           hashSeed: index,
           random: random.stream(name),
           ...(faults !== undefined && { faults }),
-          ...(storage !== undefined && { storage }),
+          pool: this.pool,
         });
         return [name, new SimSwitch(engine, ports, events, cables)];
       }),
     );
   }
 
-  #sinkOf(from: string, to: string): FrameSink {
+  #sinkOf(from: string, to: string): SlotSink {
     const station = this.stations.get(to);
     if (station !== undefined) return station.receive;
     return this.switches.get(to)!.sinkOf(this.switches.get(to)!.ports.indexOf(from));
@@ -164,9 +173,9 @@ export class Network {
 }
 
 function buildCables(
-  { topology, events, pathMtu, extraBytes = 0, arrivals }: NetworkOptions,
+  { topology, events, extraBytes = 0, arrivals }: NetworkOptions,
   logicalProcess: LogicalProcess,
-  storage: FrameStorage | undefined,
+  pool: FramePool,
 ): Map<string, Cable> {
   const cables = new Map<string, Cable>();
   for (const { a, b, rateBps, delayNs } of topology.links) {
@@ -181,8 +190,7 @@ function buildCables(
           events,
           rateBps,
           delayNs,
-          frameBytesMax: pathMtu + HEADER_BYTES_MAX,
-          storage,
+          pool,
           extraBytes,
           arrivals: arrivals?.cable(cables.size),
           depart: isCut ? logicalProcess.departureOf(cables.size) : undefined,

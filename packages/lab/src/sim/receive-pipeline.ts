@@ -5,8 +5,8 @@
  * counted as lost.
  */
 
-import { FramePool, type FrameStorage } from '../switch/frame-pool.js';
-import type { FrameSink } from './cable.js';
+import type { FramePool } from '../switch/frame-pool.js';
+import type { SlotSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 
 export interface ReceivePipelineOptions {
@@ -19,9 +19,8 @@ export interface ReceivePipelineOptions {
 
 interface ReceivePipelineDriver {
   readonly events: EventQueue;
-  readonly frameBytesMax: number;
-  readonly storage?: FrameStorage | undefined;
-  readonly take: FrameSink;
+  readonly pool: FramePool;
+  readonly take: SlotSink;
   readonly pause: (priority: number, isOn: boolean) => number;
 }
 
@@ -33,7 +32,8 @@ export class ReceivePipeline {
   readonly #driver: ReceivePipelineDriver;
   readonly #pool: FramePool;
   readonly #cached = new Set<number>();
-  readonly #queuePairs: number[] = [];
+  /** By slot. */
+  readonly #queuePairs = new Map<number, number>();
   #head = NOBODY;
   #tail = NOBODY;
   #waitingBytes = 0;
@@ -43,16 +43,18 @@ export class ReceivePipeline {
   constructor(options: ReceivePipelineOptions, driver: ReceivePipelineDriver) {
     this.#options = options;
     this.#driver = driver;
-    this.#pool = new FramePool(driver.frameBytesMax, driver.storage);
+    this.#pool = driver.pool;
   }
 
-  add(qpn: number, bytes: Uint8Array, offset: number, length: number): void {
+  /** Takes over the frame in `slot`, a packet for the queue pair `qpn`. */
+  add(qpn: number, slot: number): void {
+    const length = this.#pool.lengths[slot];
     if (this.#waitingBytes + length > this.#options.bufferBytes) {
       this.lostPackets++;
+      this.#pool.release(slot);
       return;
     }
-    const slot = this.#pool.store(bytes, offset, length);
-    this.#queuePairs[slot] = qpn;
+    this.#queuePairs.set(slot, qpn);
     this.#waitingBytes += length;
     this.#pool.next[slot] = NOBODY;
     if (this.#head === NOBODY) {
@@ -65,7 +67,8 @@ export class ReceivePipeline {
 
   #begin(): void {
     const { contexts, hitNs, missNs } = this.#options;
-    const qpn = this.#queuePairs[this.#head];
+    const qpn = this.#queuePairs.get(this.#head)!;
+    this.#queuePairs.delete(this.#head);
     const isHit = this.#cached.delete(qpn);
     this.#cached.add(qpn);
     if (this.#cached.size > contexts) this.#cached.delete(this.#cached.values().next().value!);
@@ -75,9 +78,8 @@ export class ReceivePipeline {
   readonly #end = (): void => {
     const slot = this.#head;
     this.#waitingBytes -= this.#pool.lengths[slot];
-    this.#driver.take(this.#pool.bytes(slot), 0, this.#pool.lengths[slot]);
     this.#head = this.#pool.next[slot];
-    this.#pool.release(slot);
+    this.#driver.take(slot);
     if (this.#head !== NOBODY) this.#begin();
     this.#control();
   };

@@ -3,6 +3,7 @@ import { Engine, type NicOptions, type NicTuning } from 'rocev2/internal/nic';
 
 import type { IpAddress } from 'rocev2/internal/packet';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from 'rocev2/internal/port';
+import { BusyTime } from './busy-time.js';
 import type { EventQueue } from './event-queue.js';
 import { ReservingNic } from './reserving-nic.js';
 import { virtualClock } from './virtual-clock.js';
@@ -27,8 +28,10 @@ export class SimHost extends Engine {
   readonly #clock: Clock;
   readonly #batch: TxBatch;
   readonly #timer: WakeUp;
+  readonly #busy: BusyTime;
   #wire: Wire = () => this.#events.nowNs;
-  #sending = false;
+  /** A packet is about to be sent, or is being handed to the wire. */
+  #isSending = false;
 
   constructor(options: SimHostOptions) {
     super(
@@ -47,6 +50,7 @@ export class SimHost extends Engine {
     this.#events = options.events;
     this.#clock = virtualClock(options.events);
     this.#timer = new WakeUp(options.events, () => this.#onTimer());
+    this.#busy = new BusyTime(options.events, this.#send);
     this.#batch = new TxBatch(1, options.address);
   }
 
@@ -88,9 +92,11 @@ export class SimHost extends Engine {
   }
 
   protected override pollSoon(): void {
-    if (!this.#sending && this.nic.hasWork) {
-      this.#sending = true;
-      this.#events.after(0, this.#send);
+    if (!this.#isSending && this.nic.hasWork) {
+      if (this.#busy.isOver) {
+        this.#isSending = true;
+        this.#events.after(0, this.#send);
+      } else this.#busy.await();
     }
     this.#timer.notAfter(this.nic.nextDeadlineNs);
   }
@@ -99,10 +105,12 @@ export class SimHost extends Engine {
   readonly #send = (): void => {
     const batch = this.#batch;
     batch.count = 0;
-    this.#sending = false;
+    this.#isSending = false;
     if (this.nic.transmit(batch, this.#events.nowNs) > 0) {
-      this.#sending = true;
-      this.#events.at(this.#wire(batch), this.#send);
+      this.#isSending = true;
+      this.#busy.begin(this.#wire(batch));
+      this.#isSending = false;
+      if (this.nic.hasWork) this.#busy.await();
       this.#timer.notAfter(this.nic.nextDeadlineNs);
     } else this.pollSoon();
   };

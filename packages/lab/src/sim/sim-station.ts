@@ -21,12 +21,12 @@ import {
   type TxBatch,
   writeFrameHeaders,
 } from 'rocev2/internal/port';
-import type { FrameStorage } from '../switch/frame-pool.js';
-import type { Cable, FrameSink } from './cable.js';
+import type { FramePool } from '../switch/frame-pool.js';
+import type { Cable, FrameSink, SlotSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 import { ReceivePipeline, type ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimHost } from './sim-host.js';
-import { VirtualPayload } from './virtual-payload.js';
+import type { VirtualPayload } from './virtual-payload.js';
 
 type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
 
@@ -43,10 +43,11 @@ interface SimStationOptions {
   readonly cable: Cable;
   readonly pathMtuMax: number;
   readonly pipeline?: ReceivePipelineOptions | undefined;
-  readonly frameBytesMax: number;
   readonly carriesPayload?: boolean;
+  /** Where packets carry no payload: what the NIC reads in its place. */
+  readonly virtualPayload?: VirtualPayload | undefined;
   readonly priorityOfDscp: (dscp: number) => number;
-  readonly storage?: FrameStorage | undefined;
+  readonly pool: FramePool;
 }
 
 const DEST_QP_OFFSET = 5;
@@ -60,12 +61,15 @@ export class SimStation {
   tap: StationTap | undefined;
   readonly #events: EventQueue;
   readonly #cable: Cable;
+  readonly #pool: FramePool;
   readonly #headerBytes: number;
   readonly #frame = new FrameInfo();
   readonly #pfc = new PfcFrame();
   readonly #rx: RxDatagram;
   readonly #sources = new SourceCache();
   readonly #destinationMac = macOf(IpAddress.parse('0.0.0.0'));
+  #destination: IpAddress | undefined;
+  #head: Uint8Array | undefined;
   readonly #pipeline: ReceivePipeline | undefined;
   readonly #virtual: VirtualPayload | undefined;
 
@@ -77,24 +81,24 @@ export class SimStation {
       cable,
       pathMtuMax,
       pipeline,
-      frameBytesMax,
       carriesPayload = true,
+      virtualPayload,
       priorityOfDscp,
-      storage,
+      pool,
     } = options;
     const address = IpAddress.fromBytes(Uint8Array.of(10, 0, index >> 8, index & 0xff));
     this.host = new SimHost({ address, events, random, pathMtuMax, carriesPayload, priorityOfDscp });
-    if (!carriesPayload) this.#virtual = new VirtualPayload(frameBytesMax);
+    this.#virtual = virtualPayload;
     this.mac = macOf(address);
     this.peer = address;
     this.#events = events;
     this.#cable = cable;
+    this.#pool = pool;
     this.#headerBytes = frameHeaderBytes(4);
     this.#rx = newRxDatagram(address);
     this.host.connect((batch) => this.#send(batch));
     const pause = (priority: number, isOn: boolean) => this.#ask(priority, isOn ? PFC_QUANTA_MAX : 0);
-    this.#pipeline =
-      pipeline && new ReceivePipeline(pipeline, { events, frameBytesMax, storage, take: this.#take, pause });
+    this.#pipeline = pipeline && new ReceivePipeline(pipeline, { events, pool, take: this.#take, pause });
   }
 
   get lostPackets(): number {
@@ -105,13 +109,20 @@ export class SimStation {
     return this.host.address;
   }
 
-  readonly receive = (bytes: Uint8Array, offset: number, length: number): void => {
+  readonly receive: SlotSink = (slot) => {
+    const pool = this.#pool;
     const frame = this.#frame;
-    this.onFrame?.(bytes, offset, length);
-    if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {
-      if (parsePfc(bytes, offset, length, this.#pfc)) this.#pausePriorities(this.#pfc);
-    } else if (this.#pipeline === undefined) this.#handOver(bytes, offset, length);
-    else this.#pipeline.add(readU24(bytes, frame.payloadOffset + DEST_QP_OFFSET), bytes, offset, length);
+    const bytes = pool.bytes(slot);
+    const length = pool.lengths[slot];
+    this.onFrame?.(bytes, 0, length);
+    if (parseFrame(bytes, 0, length, frame) !== FRAME_OK) {
+      if (parsePfc(bytes, 0, length, this.#pfc)) this.#pausePriorities(this.#pfc);
+    } else if (this.#pipeline === undefined) this.#handOver(bytes, length);
+    else {
+      this.#pipeline.add(readU24(bytes, frame.payloadOffset + DEST_QP_OFFSET), slot);
+      return;
+    }
+    pool.release(slot);
   };
 
   storm(priority: number, untilNs: number): void {
@@ -132,19 +143,20 @@ export class SimStation {
     return pauseNs(quanta, this.#cable.rateBps);
   }
 
-  readonly #take: FrameSink = (bytes, offset, length) => {
-    parseFrame(bytes, offset, length, this.#frame);
-    this.#handOver(bytes, offset, length);
+  readonly #take: SlotSink = (slot) => {
+    const pool = this.#pool;
+    const bytes = pool.bytes(slot);
+    const length = pool.lengths[slot];
+    parseFrame(bytes, 0, length, this.#frame);
+    this.#handOver(bytes, length);
+    pool.release(slot);
   };
 
-  #handOver(bytes: Uint8Array, offset: number, length: number): void {
+  #handOver(bytes: Uint8Array, length: number): void {
     const rx = this.#rx;
     const frame = this.#frame;
     readFrame(rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
-    if (this.#virtual !== undefined) {
-      rx.bytes = this.#virtual.read(bytes, offset, length);
-      rx.offset -= offset;
-    }
+    if (this.#virtual !== undefined) rx.bytes = this.#virtual.read(bytes, 0, length);
     this.peer = rx.source;
     this.onPacket?.(false, rx.bytes, rx.offset, rx.length, rx.ecn);
     if (this.tap === undefined) this.host.receive(rx);
@@ -163,14 +175,29 @@ export class SimStation {
   #send(batch: TxBatch): number {
     const start = batch.payloadOffset(0);
     const length = batch.lengths[0];
-    this.#destinationMac.set(batch.destinations[0].bytes, 2);
+    const destination = batch.destinations[0];
+    if (destination !== this.#destination) {
+      this.#destination = destination;
+      this.#destinationMac.set(destination.bytes, 2);
+    }
     writeFrameHeaders(batch, 0, this.mac, this.#destinationMac);
-    this.peer = batch.destinations[0];
+    this.peer = destination;
     this.onPacket?.(true, batch.slab, start, length, batch.ecns[0]);
     const [first, frameBytes] = [start - this.#headerBytes, length + this.#headerBytes];
     this.onFrame?.(batch.slab, first, frameBytes);
     this.tap?.sent(batch);
-    return this.#cable.send(batch.slab, first, frameBytes);
+    return this.#cable.send(this.#keptView(batch, first, frameBytes), 0, frameBytes);
+  }
+
+  /** At least what the pool keeps of the frame: a copy of a whole view is quicker than one of a part of the slab. */
+  #keptView(batch: TxBatch, first: number, frameBytes: number): Uint8Array {
+    const { storage } = this.#pool;
+    if (storage === undefined || (frameBytes > storage.headBytes && frameBytes <= storage.wholeBytesMax)) {
+      return batch.frameView(0, this.#headerBytes);
+    }
+    // The host has one batch, of one slot.
+    this.#head ??= batch.slab.subarray(first, first + storage.headBytes);
+    return this.#head;
   }
 }
 

@@ -1,10 +1,12 @@
 import { PRIORITIES } from 'rocev2/internal/packet';
 import type { Switch } from '../switch/switch.js';
 import { pauseFrames, type SwitchPortCounters } from '../switch/switch-counters.js';
-import type { Cable, FrameSink } from './cable.js';
+import { BusyTime } from './busy-time.js';
+import type { Cable, SlotSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 import { WakeUp } from './wake-up.js';
 
+/** The engine and the cables have one pool of frames. */
 export class SimSwitch {
   readonly engine: Switch;
   readonly ports: readonly string[];
@@ -23,9 +25,9 @@ export class SimSwitch {
     this.#counters = ports.map((name) => counters[name]);
   }
 
-  sinkOf(port: number): FrameSink {
-    return (bytes, offset, length) => {
-      this.engine.receive(port, bytes, offset, length, this.#events.nowNs);
+  sinkOf(port: number): SlotSink {
+    return (slot) => {
+      this.engine.receiveSlot(port, slot, this.#events.nowNs);
       this.#turn();
     };
   }
@@ -81,33 +83,30 @@ class Egress {
   readonly #port: number;
   readonly #events: EventQueue;
   readonly #cable: Cable;
-  readonly #onSent: () => void;
-  #isSending = false;
+  readonly #busy: BusyTime;
 
   constructor(engine: Switch, port: number, events: EventQueue, cable: Cable, onSent: () => void) {
     this.#engine = engine;
     this.#port = port;
     this.#events = events;
     this.#cable = cable;
-    this.#onSent = onSent;
+    this.#busy = new BusyTime(events, () => {
+      this.#next();
+      onSent();
+    });
   }
 
   kick(): void {
-    if (!this.#isSending) this.#next();
+    if (this.#busy.isOver) this.#next();
+    else this.#busy.await();
   }
 
   #next(): void {
     const engine = this.#engine;
     const slot = engine.take(this.#port, this.#events.nowNs);
-    this.#isSending = slot >= 0;
     if (slot < 0) return;
-    const freeNs = this.#cable.send(engine.slotBytes(slot), 0, engine.slotLength(slot));
-    engine.release(slot);
-    this.#events.at(freeNs, this.#free);
+    engine.handOver();
+    this.#busy.begin(this.#cable.sendSlot(slot));
+    if (engine.hasFrames(this.#port)) this.#busy.await();
   }
-
-  readonly #free = (): void => {
-    this.#next();
-    this.#onSent();
-  };
 }

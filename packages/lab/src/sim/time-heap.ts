@@ -36,6 +36,11 @@ export class TimeHeap {
     return this.#size === 0 ? Number.POSITIVE_INFINITY : this.#times[0];
   }
 
+  /** Key of the first action. Only where {@link nextNs} has just been asked for and the heap is not empty. */
+  get firstKey(): number {
+    return this.#keys[0];
+  }
+
   /** `key` orders the actions of one time, the smallest first. */
   add(timeNs: number, key: number, action: () => void): void {
     if (this.#hasHole) {

@@ -133,12 +133,12 @@ export const checkSwitchConfig: Check = shape<SwitchConfig>(CONFIG);
 
 /** {@link checkSwitchConfig} for a switch by itself, which has ports as well. */
 export const checkSwitchOptions: Check = shape<
-  SwitchConfig & Record<'ports' | 'faults' | 'onFault' | 'random' | 'storage', unknown>
+  SwitchConfig & Record<'ports' | 'faults' | 'onFault' | 'random' | 'pool', unknown>
 >({
   ...CONFIG,
   ports: listOf(isText),
   faults: isObject,
   onFault: isFunction,
   random: isObject,
-  storage: isObject,
+  pool: isObject,
 });

@@ -1,6 +1,7 @@
 /**
  * Slots are made when first needed and used again indefinitely, so that a switch in its stride allocates nothing.
- * Invariant: a slot is free, or in one queue, or in the driver's hands.
+ * Invariant: a slot is free, or has one owner: a queue, a cable, or the driver. Nodes of one network may share a pool: a
+ * frame then keeps its slot from the host that sends it to the host that receives it.
  */
 
 import { copyToSlot } from 'rocev2/internal/core';
@@ -18,7 +19,7 @@ export function keptBytes(length: number, storage: FrameStorage | undefined): nu
   return storage === undefined || length <= storage.wholeBytesMax ? length : storage.headBytes;
 }
 
-export function keepFrame(
+function keepFrame(
   bytes: Uint8Array,
   offset: number,
   length: number,
@@ -30,14 +31,15 @@ export function keepFrame(
     return;
   }
   const { headBytes } = storage;
-  for (let i = 0; i < headBytes; i++) slot[i] = bytes[offset + i];
+  if (bytes.length === headBytes) slot.set(bytes);
+  else for (let i = 0; i < headBytes; i++) slot[i] = bytes[offset + i];
 }
 
 /**
  * Slots for `count` further frames of `slotBytes` each, in one piece of memory: frames that are used together are
  * adjacent.
  */
-export function newSlots(count: number, slotBytes: number): Uint8Array[] {
+function newSlots(count: number, slotBytes: number): Uint8Array[] {
   const memory = new ArrayBuffer(count * slotBytes);
   return Array.from({ length: count }, (_, i) => new Uint8Array(memory, i * slotBytes, slotBytes));
 }
@@ -50,9 +52,11 @@ export class FramePool {
   priority: Uint8Array = new Uint8Array(INITIAL_SLOTS);
   /** By slot: where the IP header begins; 0 without one. */
   ipOffset: Uint8Array = new Uint8Array(INITIAL_SLOTS);
+  /** By slot: when the frame arrives at the end of the cable that it is on. */
+  arrivalNs: Float64Array = new Float64Array(INITIAL_SLOTS);
 
+  readonly storage: FrameStorage | undefined;
   readonly #slotBytes: number;
-  readonly #storage: FrameStorage | undefined;
   readonly #slots: Uint8Array[] = [];
   readonly #free: number[] = [];
   /** Cached, made again only when a slot's length differs from its last use. */
@@ -61,9 +65,10 @@ export class FramePool {
   /** For frames of at most `frameBytesMax`, kept whole unless `storage` limits that. */
   constructor(frameBytesMax: number, storage?: FrameStorage) {
     this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
-    this.#storage = storage;
+    this.storage = storage;
   }
 
+  /** Slots that have an owner. */
   get used(): number {
     return this.#slots.length - this.#free.length;
   }
@@ -77,7 +82,7 @@ export class FramePool {
 
   store(bytes: Uint8Array, offset: number, length: number): number {
     const slot = this.allocate(length);
-    keepFrame(bytes, offset, length, this.#slots[slot], this.#storage);
+    keepFrame(bytes, offset, length, this.#slots[slot], this.storage);
     return slot;
   }
 
@@ -105,6 +110,7 @@ export class FramePool {
       this.ingress = enlarged(this.ingress, new Uint16Array(2 * before));
       this.priority = enlarged(this.priority, new Uint8Array(2 * before));
       this.ipOffset = enlarged(this.ipOffset, new Uint8Array(2 * before));
+      this.arrivalNs = enlarged(this.arrivalNs, new Float64Array(2 * before));
     }
     for (const slot of newSlots(GROWTH_SLOTS, this.#slotBytes)) {
       this.#slots.push(slot);
@@ -114,7 +120,7 @@ export class FramePool {
   }
 }
 
-function enlarged<T extends Int32Array | Uint16Array | Uint8Array>(old: T, larger: T): T {
+function enlarged<T extends Float64Array | Int32Array | Uint16Array | Uint8Array>(old: T, larger: T): T {
   larger.set(old);
   return larger;
 }

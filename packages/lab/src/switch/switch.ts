@@ -22,7 +22,7 @@ import { checkSwitchOptions } from './check-options.js';
 import { changeFrame } from './faulty-frame.js';
 import { ForwardingTable } from './forwarding-table.js';
 import { FrameClassifier } from './frame-classifier.js';
-import type { FrameStorage } from './frame-pool.js';
+import type { FramePool } from './frame-pool.js';
 import { MacTable, macNumber } from './mac-table.js';
 import type { RouteConfig, SwitchConfig, SwitchPortConfig } from './switch-config.js';
 import { newSwitchPortCounters, type SwitchPortCounters } from './switch-counters.js';
@@ -40,11 +40,12 @@ export interface SwitchOptions extends SwitchConfig {
   /** For marking; required where there is any. */
   readonly random?: RandomSource | undefined;
   /**
-   * For simulators whose frames have no payload. Then no rule may change bytes of a packet.
+   * For simulators, whose frames keep their slots from host to host. If it keeps no payload, no rule may change bytes of
+   * a packet.
    *
    * @internal
    */
-  readonly storage?: FrameStorage | undefined;
+  readonly pool?: FramePool | undefined;
 }
 
 /** A jumbo frame of 9216 bytes payload with Ethernet header and one 802.1Q tag. */
@@ -54,6 +55,7 @@ const GROUP_BIT = 1;
 const LINK_LOCAL_GROUP = 0x0180c2000000;
 const MAC_CONTROL = 0x0180c2000001;
 const UNKNOWN = -1;
+const NO_SLOT = -1;
 
 interface Copy {
   readonly ingress: number;
@@ -107,6 +109,8 @@ export class Switch {
   readonly #frame = new FrameInfo();
   readonly #subject: FaultSubject = newFaultSubject();
   #nowNs = 0;
+  /** The slot that {@link receiveSlot} brings, until the frame is stored. */
+  #offered = NO_SLOT;
 
   /**
    * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule,
@@ -156,7 +160,7 @@ export class Switch {
 
   /** Frames that occupy the packet memory, taken ones included. */
   get bufferedPackets(): number {
-    return this.#traffic.pool.used;
+    return this.#traffic.usedSlots;
   }
 
   /**
@@ -211,14 +215,36 @@ export class Switch {
       return;
     }
     counters.rx_flooded++;
+    const offered = this.#offered;
+    this.#offered = NO_SLOT; // Every port has a copy.
     for (let other = 0; other < this.#ports.length; other++) {
       if (other !== port) this.#forward(port, other, bytes, offset, length, isRoce);
     }
+    this.#offered = offered;
+  }
+
+  /**
+   * As {@link receive}, for a frame in a slot of the pool, which then belongs to the switch.
+   *
+   * @internal
+   */
+  receiveSlot(port: number, slot: number, nowNs: number): void {
+    const { pool } = this.#traffic;
+    this.#offered = slot;
+    this.receive(port, pool.bytes(slot), 0, pool.lengths[slot], nowNs);
+    if (this.#offered === NO_SLOT) return;
+    pool.release(slot);
+    this.#offered = NO_SLOT;
   }
 
   /** A port that may have something new to send, each named once, or -1. */
   nextReady(): number {
     return this.#traffic.ready.next();
+  }
+
+  /** Something waits at an egress, pause frames of the switch included; perhaps it may not be sent now. @internal */
+  hasFrames(port: number): boolean {
+    return this.#traffic.queues.portPackets[port] > 0 || this.#traffic.flowControl.sender.pending[port] !== 0;
   }
 
   /** Frames waiting at an egress. */
@@ -256,7 +282,16 @@ export class Switch {
 
   /** Returns a slot of {@link take}. */
   release(slot: number): void {
-    this.#traffic.pool.release(slot);
+    this.#traffic.release(slot);
+  }
+
+  /**
+   * Instead of {@link release}: a slot of {@link take} goes to another user of the pool.
+   *
+   * @internal
+   */
+  handOver(): void {
+    this.#traffic.disown();
   }
 
   /** Infinity when nothing is due. */
@@ -354,7 +389,7 @@ export class Switch {
       if (this.#delayed.hold({ egress, slot }, this.#nowNs + verdict.delayNs)) counters.faults_delayed++;
       else {
         counters.tx_dropped_fault++;
-        pool.release(slot);
+        this.#traffic.release(slot);
       }
       return;
     }
@@ -368,8 +403,12 @@ export class Switch {
   }
 
   #store(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): number {
-    const { priority, ipOffset } = this.#classifier;
-    return this.#traffic.store(ingress, egress, bytes, offset, length, priority, ipOffset);
+    const traffic = this.#traffic;
+    if (!traffic.hasRoom(egress)) return NO_SLOT;
+    const slot = this.#offered === NO_SLOT ? traffic.pool.store(bytes, offset, length) : this.#offered;
+    this.#offered = NO_SLOT;
+    traffic.own(slot, ingress, this.#classifier.priority, this.#classifier.ipOffset);
+    return slot;
   }
 }
 

@@ -21,7 +21,7 @@ import { ADMITTED, type BufferPolicy, DROP_COUNTERS, PacketLimit } from './buffe
 import { EgressMarking, KEEP, MARK } from './egress-marking.js';
 import { EgressQueues } from './egress-queues.js';
 import { FlowControl } from './flow-control.js';
-import { FramePool, type FrameStorage } from './frame-pool.js';
+import { FramePool } from './frame-pool.js';
 import { FrameTrimmer } from './frame-trimmer.js';
 import { type Departure, IntStamper } from './int-stamper.js';
 import { portMac } from './pause-sender.js';
@@ -51,11 +51,12 @@ export class TrafficManager {
   readonly #trimmer: FrameTrimmer;
   readonly #departure: Departure = { bytes: new Uint8Array(0), length: 0, ipOffset: 0, queueBytes: 0, sentBytes: 0 };
   readonly #blocked: Uint8Array;
+  #usedSlots = 0;
   readonly #macs: readonly Uint8Array[];
   readonly #pfc = new PfcFrame();
 
   constructor(
-    config: SwitchConfig & { readonly random?: RandomSource | undefined; readonly storage?: FrameStorage | undefined },
+    config: SwitchConfig & { readonly random?: RandomSource | undefined; readonly pool?: FramePool | undefined },
     ports: readonly SwitchPortConfig[],
     counters: readonly SwitchPortCounters[],
     frameBytesMax: number,
@@ -64,7 +65,7 @@ export class TrafficManager {
     this.#counters = counters;
     this.#trimmer = new FrameTrimmer(config.trim);
     this.#slotsMax = config.bufferPackets ?? (buffer === undefined ? SLOTS_MAX : SLOTS_MAX_WITH_BUFFER);
-    this.pool = new FramePool(frameBytesMax, config.storage);
+    this.pool = config.pool ?? new FramePool(frameBytesMax);
     this.queues = new EgressQueues(ports.length, this.pool);
     this.ready = new ReadyPorts(ports.length);
     this.#scheduler = new Scheduler(ports.length, this.queues, config.scheduling ?? {});
@@ -94,25 +95,35 @@ export class TrafficManager {
     this.#macs = ports.map((_, port) => portMac(port));
   }
 
-  store(
-    ingress: number,
-    egress: number,
-    bytes: Uint8Array,
-    offset: number,
-    length: number,
-    priority: number,
-    ipOffset: number,
-  ): number {
+  /** Slots of the pool that belong to this switch, those of taken frames included. */
+  get usedSlots(): number {
+    return this.#usedSlots;
+  }
+
+  /** False: the packet memory is full, and the frame counts as dropped. */
+  hasRoom(egress: number): boolean {
+    if (this.#usedSlots < this.#slotsMax) return true;
+    this.#counters[egress].tx_dropped_buffer_full++;
+    return false;
+  }
+
+  /** The frame in `slot` belongs to this switch from now on. Only after {@link hasRoom}. */
+  own(slot: number, ingress: number, priority: number, ipOffset: number): void {
     const { pool } = this;
-    if (pool.used >= this.#slotsMax) {
-      this.#counters[egress].tx_dropped_buffer_full++;
-      return -1;
-    }
-    const slot = pool.store(bytes, offset, length);
+    this.#usedSlots++;
     pool.ingress[slot] = ingress;
     pool.priority[slot] = priority;
     pool.ipOffset[slot] = ipOffset;
-    return slot;
+  }
+
+  /** The frame in `slot` belongs to somebody else from now on. */
+  disown(): void {
+    this.#usedSlots--;
+  }
+
+  release(slot: number): void {
+    this.#usedSlots--;
+    this.pool.release(slot);
   }
 
   admit(egress: number, slot: number, nowNs: number): boolean {
@@ -123,7 +134,7 @@ export class TrafficManager {
     const bytes = pool.lengths[slot];
     if (this.flowControl.isDropping(egress, priority)) {
       counters.tx_dropped_watchdog++;
-      pool.release(slot);
+      this.release(slot);
       return false;
     }
     const reason = this.#buffer.admit(ingress, egress, priority, bytes);
@@ -133,13 +144,13 @@ export class TrafficManager {
         return this.admit(egress, slot, nowNs);
       }
       counters[DROP_COUNTERS[reason]]++;
-      pool.release(slot);
+      this.release(slot);
       return false;
     }
     const found = queues.bytes[egress * PRIORITIES + priority];
     if (!this.#mark(this.#marking.arriving(egress, priority, found, nowNs), slot, counters)) {
       this.#buffer.depart(ingress, egress, priority, bytes);
-      pool.release(slot);
+      this.release(slot);
       return false;
     }
     queues.push(egress, slot);
@@ -175,7 +186,7 @@ export class TrafficManager {
         counters.tx_bytes += pool.lengths[slot];
         return slot;
       }
-      pool.release(slot);
+      this.release(slot);
     }
   }
 
@@ -226,6 +237,7 @@ export class TrafficManager {
     const counters = this.#counters[port];
     this.flowControl.sender.fill(port, this.#pfc, nowNs);
     const slot = this.pool.allocate(PFC_FRAME_BYTES);
+    this.#usedSlots++;
     writePfc(this.pool.bytes(slot), 0, this.#macs[port], this.#pfc);
     counters.tx_packets++;
     counters.tx_pfc_packets++;
@@ -259,7 +271,7 @@ export class TrafficManager {
 
   #discard(port: number, priority: number): void {
     while ((this.queues.occupied[port] & (1 << priority)) !== 0) {
-      this.pool.release(this.#shift(port, priority));
+      this.release(this.#shift(port, priority));
       this.#counters[port].tx_dropped_watchdog++;
     }
   }

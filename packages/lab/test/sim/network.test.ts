@@ -4,12 +4,13 @@ import { Cable } from '../../src/sim/cable.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { Network } from '../../src/sim/network.js';
 import { leafSpine, star } from '../../src/sim/topology.js';
+import { FramePool } from '../../src/switch/frame-pool.js';
 
 const LINK = { rateBps: 8e9, delayNs: 1000 };
 
 test('a cable sends frames one after another at its rate, and they arrive in order after its delay', () => {
   const events = new EventQueue();
-  const cable = new Cable({ events, ...LINK, frameBytesMax: 100 });
+  const cable = new Cable({ events, ...LINK, pool: new FramePool(100) });
   const arrivals: Array<[timeNs: number, first: number, length: number]> = [];
   cable.connect((bytes, offset, length) => arrivals.push([events.nowNs, bytes[offset], length]));
   // 8 Gb/s is a byte a nanosecond; a frame takes 24 bytes more than it has.
@@ -24,7 +25,7 @@ test('a cable sends frames one after another at its rate, and they arrive in ord
 
 test('a frame that is sent while another one is being sent waits for its turn', () => {
   const events = new EventQueue();
-  const cable = new Cable({ events, ...LINK, frameBytesMax: 100 });
+  const cable = new Cable({ events, ...LINK, pool: new FramePool(100) });
   const arrivals: number[] = [];
   cable.connect(() => arrivals.push(events.nowNs));
   const bytes = new Uint8Array(100);
@@ -36,7 +37,7 @@ test('a frame that is sent while another one is being sent waits for its turn', 
 
 test('what is sent may be overwritten while it is under way', () => {
   const events = new EventQueue();
-  const cable = new Cable({ events, ...LINK, frameBytesMax: 100 });
+  const cable = new Cable({ events, ...LINK, pool: new FramePool(100) });
   let seen = 0;
   cable.connect((bytes, offset) => {
     seen = bytes[offset];

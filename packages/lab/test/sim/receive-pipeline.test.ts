@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { ReceivePipeline, type ReceivePipelineOptions } from '../../src/sim/receive-pipeline.js';
+import { FramePool } from '../../src/switch/frame-pool.js';
 
 const PAUSE_NS = 1e6;
 const FRAME = 100;
@@ -8,14 +9,18 @@ const FRAME = 100;
 /** A pipeline that takes 10 ns for a packet whose context it has, 100 ns for any other. */
 function bench(change: Partial<ReceivePipelineOptions> = {}) {
   const events = new EventQueue();
+  const pool = new FramePool(FRAME);
   const taken: Array<[timeNs: number, first: number]> = [];
   const pauses: Array<[timeNs: number, isOn: boolean]> = [];
   const pipeline = new ReceivePipeline(
     { contexts: 2, hitNs: 10, missNs: 100, bufferBytes: 1e6, priority: 3, ...change },
     {
       events,
-      frameBytesMax: FRAME,
-      take: (bytes, offset) => taken.push([events.nowNs, bytes[offset]]),
+      pool,
+      take: (slot) => {
+        taken.push([events.nowNs, pool.bytes(slot)[0]]);
+        pool.release(slot);
+      },
       pause: (priority, isOn) => {
         expect(priority).toBe(3);
         pauses.push([events.nowNs, isOn]);
@@ -24,7 +29,7 @@ function bench(change: Partial<ReceivePipelineOptions> = {}) {
     },
   );
   const add = (...queuePairs: number[]) => {
-    for (const qpn of queuePairs) pipeline.add(qpn, new Uint8Array(FRAME).fill(qpn), 0, FRAME);
+    for (const qpn of queuePairs) pipeline.add(qpn, pool.store(new Uint8Array(FRAME).fill(qpn), 0, FRAME));
   };
   return { events, pipeline, taken, pauses, add };
 }

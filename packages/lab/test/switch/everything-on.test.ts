@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type RandomSource, SeededRandom } from '../../../../src/core/random.js';
 import { BROADCAST_MAC } from '../../../../src/packet/ethernet.js';
 import { FaultPlan } from '../../../../src/port/faults/fault-plan.js';
+import { FramePool } from '../../src/switch/frame-pool.js';
 import type { SwitchOptions } from '../../src/switch/switch.js';
 import { MACS, NAMES, pauseFrame, plainFrame, roceFrame, SwitchBench } from './traffic.js';
 
@@ -58,8 +59,8 @@ function anyFrame(random: RandomSource, port: number): Uint8Array {
 }
 
 /** Random traffic for `steps` of about a microsecond; what every frame's fate was, as one text. */
-function ride(seed: number, steps: number): { bench: SwitchBench; trace: string; nowNs: number } {
-  const bench = new SwitchBench(everything(seed));
+function ride(seed: number, steps: number, pool?: FramePool): { bench: SwitchBench; trace: string; nowNs: number } {
+  const bench = new SwitchBench({ ...everything(seed), pool });
   const random = new SeededRandom(seed).stream('traffic');
   let nowNs = 0;
   let trace = '';
@@ -67,10 +68,12 @@ function ride(seed: number, steps: number): { bench: SwitchBench; trace: string;
     nowNs += random.u32() % 2000;
     if (bench.switch.nextDeadlineNs <= nowNs) bench.switch.onDeadline(nowNs);
     const port = random.u32() % 4;
-    bench.receive(port, anyFrame(random, port), nowNs);
+    const frame = anyFrame(random, port);
+    if (pool === undefined) bench.receive(port, frame, nowNs);
+    else bench.switch.receiveSlot(port, pool.store(frame, 0, frame.length), nowNs);
     if (random.u32() % 50 === 0) bench.switch.block(random.u32() % 4, random.u32() & 7);
     if (random.u32() % 25 === 0) bench.switch.unblock(random.u32() % 4);
-    for (const ready of bench.ready()) trace += bench.takeOne(ready, nowNs)?.length ?? '-';
+    for (const ready of bench.ready()) trace += bench.takeOne(ready, nowNs)?.toString() ?? '-';
   }
   return { bench, trace, nowNs };
 }
@@ -106,6 +109,17 @@ describe('the switch with everything on', () => {
     for (const name of ['pfcwd_storms', 'tx_ecn_marked', 'tx_pfc_packets', 'tx_dropped_watchdog'] as const) {
       expect(seen(name), name).toBeGreaterThan(0);
     }
+  });
+
+  it('does the same with frames that it takes over in their slots, and all slots come back', () => {
+    const pool = new FramePool(9234);
+    const { bench, trace } = ride(5, 2000, pool);
+    expect(trace).toBe(ride(5, 2000).trace);
+    expect(bench.switch.bufferedPackets).toBeGreaterThan(0);
+    expect(pool.used).toBe(bench.switch.bufferedPackets);
+    const foreign = pool.allocate(60);
+    expect(pool.used).toBe(bench.switch.bufferedPackets + 1);
+    pool.release(foreign);
   });
 
   it('does the same with the same seed, and something else with another', () => {

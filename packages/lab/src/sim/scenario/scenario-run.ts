@@ -89,7 +89,7 @@ export class ScenarioRun {
     ends?: FlowEnds,
   ): Promise<ScenarioRun> {
     const random = new SeededRandom(scenario.seed);
-    const events = new EventQueue();
+    const events = new EventQueue({ isSparse: true });
     const arrivals = scenario.cores === undefined ? undefined : new ArrivalQueue(events);
     const topology = topologyOf(scenario.topology);
     const faultsOf = (name: string) =>

@@ -227,7 +227,7 @@ const fields = z.strictObject({
   /** Each flow starts up to this much later, at random by the seed. */
   jitter: time.default(0),
   topology,
-  payload: z.enum(['real', 'virtual']).default('real'),
+  payload: z.enum(['real', 'virtual']).exactOptional(),
   queuePairs: z.enum(['at-start', 'per-flow']).default('at-start'),
   /** Events of one time are ordered by the network, so the result does not depend on the number of cores. */
   cores: z.number().int().min(1).max(64).exactOptional(),

@@ -9,27 +9,39 @@ interface Watchers {
   readonly station?: unknown;
 }
 
+/** Recovery schemes whose receivers drop every packet that is not the expected one. */
+const IN_ORDER_SCHEMES = new Set(['go-back-n', 'go-back-0']);
+
 const HINT = 'leave payload out, or set it to real: the run has the same packets';
 
-export function virtualPayloadOf(scenario: Scenario, watchers: Watchers): { hasTrailers: boolean } | undefined {
+/**
+ * How packets go without payload; undefined: they have one. Unless the scenario decides, they have none where nobody
+ * looks at it. Throws ERR_ROCE_CONFLICT where it is needed and the scenario refuses it.
+ */
+export function virtualPayloadOf(
+  scenario: Scenario,
+  watchers: Watchers,
+): { hasTrailers: boolean; comparesPackets: boolean } | undefined {
   if (scenario.payload === 'real') return undefined;
-  if (watchers.observer !== undefined || watchers.station !== undefined) {
-    throw new RoceError(
-      'ERR_ROCE_CONFLICT',
-      'payload virtual: there are no bytes and no ICRC to capture or trace',
-      HINT,
-    );
-  }
-  const rules = scenario.faults === undefined ? [] : parseFaultRules(scenario.faults);
-  if (rules.some(({ actions }) => actions.some(({ action }) => action.changesBytes))) {
-    throw new RoceError(
-      'ERR_ROCE_CONFLICT',
-      'payload virtual: a fault rule changes bytes of packets, and they have none',
-      HINT,
-    );
+  const need = needOf(scenario, watchers);
+  if (need !== undefined) {
+    if (scenario.payload === undefined) return undefined;
+    throw new RoceError('ERR_ROCE_CONFLICT', `payload virtual: ${need}`, HINT);
   }
   const controls = [scenario.nic.cc, ...scenario.flows.flatMap(controlsOf)];
-  return { hasTrailers: controls.some(hasTrailer) || createSender(recoverySettings(scenario.nic.recovery)).wantsEcho };
+  const recovery = recoverySettings(scenario.nic.recovery);
+  return {
+    hasTrailers: controls.some(hasTrailer) || createSender(recovery).wantsEcho,
+    comparesPackets: !IN_ORDER_SCHEMES.has(recovery.name),
+  };
+}
+
+function needOf({ faults }: Scenario, { observer, station }: Watchers): string | undefined {
+  if (observer !== undefined || station !== undefined) return 'there are no bytes and no ICRC to capture or trace';
+  const rules = faults === undefined ? [] : parseFaultRules(faults);
+  return rules.some(({ actions }) => actions.some(({ action }) => action.changesBytes))
+    ? 'a fault rule changes bytes of packets, and they have none'
+    : undefined;
 }
 
 function hasTrailer(options: RateControlOptions): boolean {

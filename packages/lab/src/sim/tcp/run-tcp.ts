@@ -52,7 +52,7 @@ const RTO_MIN_NS = 10e6;
  */
 export function runTcp(scenario: Scenario, minimumRtoNs: number = RTO_MIN_NS): TcpResult {
   const random = new SeededRandom(scenario.seed);
-  const events = new EventQueue();
+  const events = new EventQueue({ isSparse: true });
   const topology = topologyOf(scenario.topology);
   const { pfc: _noPauses, ...switchConfig } = scenario.switch;
   const { mtu } = scenario.nic;

@@ -5,6 +5,7 @@ import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
 import type { RunOptions } from '../../../src/sim/scenario/run-options.js';
 import { runScenario } from '../../../src/sim/scenario/run-scenario.js';
 import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
+import { virtualPayloadOf } from '../../../src/sim/scenario/virtual-payload-of.js';
 import { HEADERS_ONLY, VirtualPayload } from '../../../src/sim/virtual-payload.js';
 
 type Fields = Partial<ScenarioFile>;
@@ -20,8 +21,12 @@ const BASE: ScenarioFile = {
   flows: [{ kind: 'flows', from: 'h0..h2', to: 'h3', bytes: 150_001, message: '16KiB' }],
 };
 
-function run(payload: 'real' | 'virtual', fields: Fields = {}, options: RunOptions = {}): Promise<ScenarioResult> {
-  return runScenario(parseScenario({ ...BASE, ...fields, payload }), options);
+function run(
+  payload: 'real' | 'virtual' | undefined,
+  fields: Fields = {},
+  options: RunOptions = {},
+): Promise<ScenarioResult> {
+  return runScenario(parseScenario({ ...BASE, ...fields, ...(payload && { payload }) }), options);
 }
 
 async function expectSame(fields: Fields): Promise<ScenarioResult> {
@@ -84,6 +89,26 @@ describe('who looks at bytes is told that there are none', () => {
   test.each(['corrupt=0.01', 'every=100,trim=64'])('the fault rule %s', async (faults) => {
     await expect(run('virtual', { faults })).rejects.toThrow(/a fault rule changes bytes/);
     await expect(run('real', { faults })).resolves.toBeDefined();
+  });
+});
+
+describe('a scenario that does not decide has payload where somebody looks at it', () => {
+  const formOf = (fields: Fields, watchers = {}) => virtualPayloadOf(parseScenario({ ...BASE, ...fields }), watchers);
+
+  test('nobody does', () => {
+    expect(formOf({})).toEqual({ hasTrailers: false, comparesPackets: false });
+    const nic = { recovery: 'selective-repeat', cc: 'hpcc' } as const;
+    expect(formOf({ nic })).toEqual({ hasTrailers: true, comparesPackets: true });
+  });
+
+  test('a capture, a trace, a rule that changes bytes', async () => {
+    const observer = { host: 'h0', onFrame: () => {} };
+    expect([formOf({}, { observer }), formOf({}, { station: {} }), formOf({ faults: 'corrupt=0.01' })]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    await expect(run(undefined, {}, { observer })).resolves.toEqual(await run('virtual'));
   });
 });
 

@@ -85,7 +85,7 @@ async function runLogicalProcess({
     },
     new FlowEnds(endsMemory),
   );
-  const { storage } = run.network;
+  const { storage } = run.network.pool;
   const outgoing = rings[me].map((ring) => new FrameRing(ring, storage, () => onFull()));
   const incoming = rings.filter((_, from) => from !== me).map((written) => new FrameRing(written[me], storage));
   const take: ScenarioRun['deliver'] = (cable, arrivalNs, bytes, offset, length) =>
