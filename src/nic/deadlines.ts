@@ -20,6 +20,8 @@ export class Deadlines {
   /** The time of the newest entry of each: older ones are void. */
   readonly #armed = new Map<Timed, number>();
   #sequence = 0;
+  /** Not later than the earliest deadline; Infinity when there is none. */
+  nextNs: number = Number.POSITIVE_INFINITY;
 
   /** `timed.deadlineNs` is new. Later than before or Infinity: nothing happens until the old one fires. */
   arm(timed: Timed): void {
@@ -27,6 +29,7 @@ export class Deadlines {
     if (timed.deadlineNs === Number.POSITIVE_INFINITY || (armed !== undefined && armed <= timed.deadlineNs)) return;
     this.#armed.set(timed, timed.deadlineNs);
     this.#heap.push({ timeNs: timed.deadlineNs, sequence: this.#sequence++, timed });
+    if (timed.deadlineNs < this.nextNs) this.nextNs = timed.deadlineNs;
   }
 
   /** Its entries stay, but do not keep it in memory. */
@@ -35,15 +38,12 @@ export class Deadlines {
     for (const entry of this.#heap.data) if (entry.timed === timed) entry.timed = undefined;
   }
 
-  /** Not later than the earliest deadline; Infinity when there is none. */
-  get nextNs(): number {
-    return this.#heap.peek()?.timeNs ?? Number.POSITIVE_INFINITY;
-  }
-
   /** Calls all whose deadline is not after `now`. */
   fire(now: number): void {
+    if (now < this.nextNs) return;
     for (let entry = this.#heap.peek(); entry !== undefined && entry.timeNs <= now; entry = this.#heap.peek()) {
       this.#heap.pop();
+      this.nextNs = this.#heap.peek()?.timeNs ?? Number.POSITIVE_INFINITY;
       const { timed } = entry;
       if (timed === undefined || this.#armed.get(timed) !== entry.timeNs) continue;
       this.#armed.delete(timed);

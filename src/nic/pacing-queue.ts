@@ -14,6 +14,7 @@ function order(a: Paced, b: Paced): number {
 export class PacingQueue {
   #heap = new TinyQueue<Paced>([], order);
   #sequence = 0;
+  nextNs: number = Number.POSITIVE_INFINITY;
 
   add(qp: Paced, timeNs: number): void {
     if (qp.isWaiting) return;
@@ -21,6 +22,7 @@ export class PacingQueue {
     qp.resumeNs = timeNs;
     qp.resumeSequence = this.#sequence++;
     this.#heap.push(qp);
+    if (timeNs < this.nextNs) this.nextNs = timeNs;
   }
 
   /** Removes a queue pair: its rate has changed, or it was destroyed. */
@@ -31,17 +33,20 @@ export class PacingQueue {
       this.#heap.data.filter((other) => other !== qp),
       order,
     );
-  }
-
-  get nextNs(): number {
-    return this.#heap.peek()?.resumeNs ?? Number.POSITIVE_INFINITY;
+    this.#noteNext();
   }
 
   release(now: number): void {
+    if (now < this.nextNs) return;
     for (let qp = this.#heap.peek(); qp !== undefined && qp.resumeNs <= now; qp = this.#heap.peek()) {
       this.#heap.pop();
+      this.#noteNext();
       qp.isWaiting = false;
       qp.schedule();
     }
+  }
+
+  #noteNext(): void {
+    this.nextNs = this.#heap.peek()?.resumeNs ?? Number.POSITIVE_INFINITY;
   }
 }

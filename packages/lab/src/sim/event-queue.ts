@@ -73,9 +73,15 @@ export class EventQueue {
   }
 
   step(): boolean {
+    return this.#stepUntil(Number.POSITIVE_INFINITY);
+  }
+
+  /** Runs the next event, unless it is later than `untilNs`. */
+  #stepUntil(untilNs: number): boolean {
     const later = this.#later;
     const laterNs = later.nextNs;
     if (this.#soonCount > 0 && laterNs > this.#nowNs) {
+      if (this.#nowNs > untilNs) return false;
       const place = this.#soonHead;
       const action = this.#soon[place];
       this.#soon[place] = NOTHING; // Releases the reference.
@@ -85,7 +91,7 @@ export class EventQueue {
       action();
       return true;
     }
-    if (later.isEmpty) return false;
+    if (laterNs > untilNs || later.isEmpty) return false;
     this.#nowNs = laterNs;
     this.#running = later.firstKey;
     later.take()();
@@ -113,10 +119,7 @@ export class EventQueue {
     const eventsMax = limits.eventsMax ?? Number.POSITIVE_INFINITY;
     const { done } = limits;
     let count = 0;
-    while (count < eventsMax && this.nextNs <= untilNs && (done === undefined || !done())) {
-      if (!this.step()) break;
-      count++;
-    }
+    while (count < eventsMax && (done === undefined || !done()) && this.#stepUntil(untilNs)) count++;
     if (untilNs !== Number.POSITIVE_INFINITY && untilNs >= this.#nowNs && this.nextNs > untilNs) this.pass(untilNs);
     return count;
   }

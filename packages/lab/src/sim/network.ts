@@ -150,6 +150,7 @@ export class Network {
         const faults = faultsOf?.(name);
         const engine = new Switch({
           frameBytesMax: pathMtu + HEADER_BYTES_MAX,
+          macTableEntries: 0, // Routes lead to all hosts.
           ...switchConfig,
           ports,
           portConfig,

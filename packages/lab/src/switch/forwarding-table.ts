@@ -43,8 +43,8 @@ export class ForwardingTable {
     this.#hashSeed = hashSeed;
   }
 
-  lookup(destination: number, bytes: Uint8Array, offset: number, length: number, ip: number): number {
-    const byMac = this.#byMac.size === 0 ? undefined : this.#byMac.get(destination);
+  lookup(bytes: Uint8Array, offset: number, length: number, ip: number): number {
+    const byMac = this.#byMac.size === 0 ? undefined : this.#byMac.get(macNumber(bytes, offset));
     const group = byMac ?? (ip === 0 ? undefined : this.#match(bytes, offset + ip));
     if (group === undefined) return -1;
     return group.length === 1 ? group[0] : group[flowHash(bytes, offset, length, ip, this.#hashSeed) % group.length];

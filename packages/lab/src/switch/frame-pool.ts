@@ -8,6 +8,7 @@ import { copyToSlot } from 'rocev2/internal/core';
 
 const INITIAL_SLOTS = 64;
 const GROWTH_SLOTS = 8;
+const CACHE_LINE_BYTES = 64;
 
 export interface FrameStorage {
   readonly wholeBytesMax: number;
@@ -64,7 +65,8 @@ export class FramePool {
 
   /** For frames of at most `frameBytesMax`, kept whole unless `storage` limits that. */
   constructor(frameBytesMax: number, storage?: FrameStorage) {
-    this.#slotBytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
+    const bytes = storage === undefined ? frameBytesMax : Math.min(frameBytesMax, storage.wholeBytesMax);
+    this.#slotBytes = Math.ceil(bytes / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
     this.storage = storage;
   }
 

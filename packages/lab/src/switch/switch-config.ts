@@ -161,7 +161,7 @@ export interface SwitchConfig {
   readonly queuePackets?: number | undefined;
   /** Frames in the whole switch, queued or taken and not yet released. Default 4096; with `buffer` 1,048,576. */
   readonly bufferPackets?: number | undefined;
-  /** Addresses the switch can learn. Default 4096. */
+  /** Addresses the switch can learn, 0: none. Default 4096. */
   readonly macTableEntries?: number | undefined;
   /** How long a silent station is remembered. Default 300 s. */
   readonly macAgeNs?: number | undefined;

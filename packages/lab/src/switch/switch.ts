@@ -98,6 +98,7 @@ export class Switch {
   readonly #hashSeed: number;
   #routes: ForwardingTable | undefined;
   readonly #macs: MacTable;
+  readonly #learns: boolean;
   readonly #faults: FaultPlan | undefined;
   readonly #onFault: NonNullable<SwitchOptions['onFault']>;
   readonly #delayed = new Delayed<{ readonly egress: number; readonly slot: number }>(({ egress, slot }) => {
@@ -133,7 +134,9 @@ export class Switch {
     this.#classifier = new FrameClassifier(options.classification ?? {});
     this.#hashSeed = options.hashSeed ?? 0;
     if (options.routes !== undefined) this.reroute(options.routes);
-    this.#macs = new MacTable(options.macTableEntries ?? 4096, options.macAgeNs ?? 300e9);
+    const { macTableEntries = 4096, macAgeNs = 300e9 } = options;
+    this.#macs = new MacTable(macTableEntries, macAgeNs);
+    this.#learns = macTableEntries > 0;
     this.#faults = options.faults;
     this.#onFault = options.onFault ?? (() => {});
     this.#floods = options.flood ?? true;
@@ -180,8 +183,8 @@ export class Switch {
       counters.rx_dropped_too_long++;
       return;
     }
-    const destination = macNumber(bytes, offset);
-    if (destination === MAC_CONTROL && this.#traffic.flowControl.isOn) {
+    const isGroup = (bytes[offset] & GROUP_BIT) !== 0;
+    if (isGroup && this.#traffic.flowControl.isOn && macNumber(bytes, offset) === MAC_CONTROL) {
       this.#traffic.receivePause(port, bytes, offset, length, nowNs);
       return;
     }
@@ -189,8 +192,8 @@ export class Switch {
       counters.rx_dropped_source_multicast++;
       return;
     }
-    this.#macs.learn(macNumber(bytes, offset + MAC_BYTES), port, nowNs);
-    if (destination - (destination & 0xf) === LINK_LOCAL_GROUP) {
+    if (this.#learns) this.#macs.learn(macNumber(bytes, offset + MAC_BYTES), port, nowNs);
+    if (isGroup && isLinkLocal(macNumber(bytes, offset))) {
       counters.rx_dropped_link_local++;
       return;
     }
@@ -199,7 +202,7 @@ export class Switch {
       counters.rx_dropped_watchdog++;
       return;
     }
-    const egress = this.#egressOf(destination, bytes, offset, length, nowNs);
+    const egress = this.#egressOf(bytes, offset, length, nowNs);
     if (egress === port) {
       counters.rx_dropped_same_port++;
       return;
@@ -334,12 +337,12 @@ export class Switch {
     this.#traffic.resetWatermarks();
   }
 
-  #egressOf(destination: number, bytes: Uint8Array, offset: number, length: number, nowNs: number): number {
+  #egressOf(bytes: Uint8Array, offset: number, length: number, nowNs: number): number {
     if (this.#routes !== undefined) {
-      const port = this.#routes.lookup(destination, bytes, offset, length, this.#classifier.ipOffset);
+      const port = this.#routes.lookup(bytes, offset, length, this.#classifier.ipOffset);
       if (port >= 0) return port;
     }
-    return (bytes[offset] & GROUP_BIT) !== 0 ? UNKNOWN : this.#macs.lookup(destination, nowNs);
+    return (bytes[offset] & GROUP_BIT) !== 0 ? UNKNOWN : this.#macs.lookup(macNumber(bytes, offset), nowNs);
   }
 
   #readSubject(bytes: Uint8Array, offset: number, length: number): boolean {
@@ -410,6 +413,10 @@ export class Switch {
     traffic.own(slot, ingress, this.#classifier.priority, this.#classifier.ipOffset);
     return slot;
   }
+}
+
+function isLinkLocal(mac: number): boolean {
+  return mac - (mac & 0xf) === LINK_LOCAL_GROUP;
 }
 
 function checkedNames(names: readonly string[] = []): readonly string[] {
