@@ -1,5 +1,5 @@
 /** Operations of this process that were copies to and from mapped regions of local peers. */
-export interface Copies {
+export interface RegionCopies {
   /** WRITEs, READs and atomics. */
   readonly operations: number;
   /** Bytes that they copied. */

@@ -3,7 +3,7 @@
  * histograms.
  */
 
-import type { Copies } from '../../memory/mapped/copies.js';
+import type { RegionCopies } from '../../memory/mapped/copies.js';
 import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../../memory/ring/enums.js';
 import type { AssociationCounts } from '../../memory/ring/protection.js';
 import {
@@ -49,7 +49,7 @@ export interface WorkRecorder {
   connected(remote: string, destQpn: number): void;
   secured(protection: ConnectionProtection): void;
   /** Operations are copies where they can be, and are counted there. */
-  mapped(copies: Copies): void;
+  mapped(copies: RegionCopies): void;
   closed(): void;
 }
 
@@ -90,7 +90,7 @@ export class ConnectionTelemetry implements WorkRecorder {
   #name: string;
   #remote: { readonly address: string; readonly qpn: number } | undefined;
   #protection: ConnectionProtection | undefined;
-  #copies: Copies | undefined;
+  #copies: RegionCopies | undefined;
   readonly #host: ConnectionHost;
   readonly #onClosed: (connection: ConnectionTelemetry) => void;
   #lastPosted = 0;
@@ -126,11 +126,11 @@ export class ConnectionTelemetry implements WorkRecorder {
     return this.#protection;
   }
 
-  get copies(): Copies | undefined {
+  get copies(): RegionCopies | undefined {
     return this.#copies;
   }
 
-  mapped(copies: Copies): void {
+  mapped(copies: RegionCopies): void {
     this.#copies = copies;
   }
 

@@ -1,4 +1,4 @@
-import type { Copies } from '../../memory/mapped/copies.js';
+import type { RegionCopies } from '../../memory/mapped/copies.js';
 import type { AllowedRate } from './allowed-rate.js';
 import type { LatencySummary } from './histogram.js';
 import type { OpLatency } from './op-latency.js';
@@ -37,7 +37,7 @@ export interface QpRow extends AllowedRate {
   /** Missing while packets are plain. */
   readonly protection?: ProtectionRow | undefined;
   /** Of its operations; missing where no memory of the peer can be mapped. */
-  readonly copies?: Copies | undefined;
+  readonly copies?: RegionCopies | undefined;
   /** Seconds of the time covered in which the connection existed. */
   readonly observedSeconds: number;
   /** What it added up in the time covered, and in all. */
