@@ -2,6 +2,7 @@
 
 import { checkObject, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { PromiseMutex } from '../core/promise-mutex.js';
 import { WAIT_OPTIONS, WaitDeadline, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../memory/ring/completion-ring.js';
 import { dumpCqe } from '../memory/ring/dump.js';
@@ -117,7 +118,7 @@ export class CompletionQueue extends Resource {
   #memoryId: number;
   /** The ring that the NIC is to use instead. */
   #next: CompletionRing | undefined;
-  #resizing: Promise<void> = Promise.resolve();
+  readonly #resizing = new PromiseMutex();
   readonly #cqe = new Cqe();
   readonly #direct = new DirectCompletions();
   #taken = 0;
@@ -161,9 +162,7 @@ export class CompletionQueue extends Resource {
    * with ERR_ROCE_LIMIT if they would not fit, ERR_ROCE_OUT_OF_RANGE for a depth that createCq does not take.
    */
   resize(depth: number): Promise<void> {
-    const resized = this.#resizing.then(() => this.#resize(depth));
-    this.#resizing = resized.catch(() => {});
-    return resized;
+    return this.#resizing.run(() => this.#resize(depth));
   }
 
   async #resize(depth: number): Promise<void> {
@@ -406,7 +405,7 @@ export class CompletionQueue extends Resource {
   }
 
   protected override async release(): Promise<void> {
-    await this.#resizing;
+    await this.#resizing.settled;
     await this.device.command('destroyCq', { cq: this.handle });
     this.device.link.detach(this.#memoryId);
     this.device.untrack(this);

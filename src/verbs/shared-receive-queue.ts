@@ -2,6 +2,7 @@
 
 import { checkWhole } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { PromiseMutex } from '../core/promise-mutex.js';
 import { RING_DEPTH_MAX } from '../memory/ring/ring.js';
 import { RecvQueue, SGE_COUNT_MAX } from '../memory/ring/work-queue.js';
 import type { RdmaDevice } from './device.js';
@@ -21,7 +22,7 @@ export class SharedReceiveQueue extends Resource {
   /** @internal */
   readonly receives: ReceiveRing;
   #memoryId: number;
-  #resizing: Promise<void> = Promise.resolve();
+  readonly #resizing = new PromiseMutex();
 
   private constructor(pd: ProtectionDomain, handle: number, receives: ReceiveRing, memoryId: number) {
     super(pd);
@@ -82,9 +83,7 @@ export class SharedReceiveQueue extends Resource {
    * ERR_ROCE_LIMIT if more are posted and not done, ERR_ROCE_OUT_OF_RANGE for a depth that createSrq does not take.
    */
   resize(depth: number): Promise<void> {
-    const resized = this.#resizing.then(() => this.#resize(depth));
-    this.#resizing = resized.catch(() => {});
-    return resized;
+    return this.#resizing.run(() => this.#resize(depth));
   }
 
   async #resize(depth: number): Promise<void> {
@@ -103,7 +102,7 @@ export class SharedReceiveQueue extends Resource {
   }
 
   protected override async release(): Promise<void> {
-    await this.#resizing;
+    await this.#resizing.settled;
     await this.device.command('destroySrq', { srq: this.handle });
     this.device.link.detach(this.#memoryId);
     this.device.untrack(this);
