@@ -43,9 +43,10 @@ const service = {
         : new NoDelayPolicy();
     const serve = async (channel: ControlChannel): Promise<Serving> => {
       const end = await openWindowEnd(channel, pool.blocksMax, exchangeAsServer, nic);
+      const { blocks, blockBytes } = pool;
       const opened =
         policy === 'baseline'
-          ? await BlockServer.open(end.link, { ...pool, onBlock })
+          ? await BlockServer.open(end.link, { blocks, blockBytes, onBlock })
           : await PoolOwner.open(end.link, { ...pool, policy: release, onBlock });
       end.link.onFailure = (error) => {
         console.error(error.message);
