@@ -53,7 +53,10 @@ export interface ServeKvOptions<V> extends StoreSizes {
   readonly eviction?: Eviction | undefined;
   /** Readers at a time, also from one address, 1 to 65,536. Default 1024. */
   readonly readersMax?: number | undefined;
-  /** Called with a line for the log: the first reader that was refused. Further ones are only counted. */
+  /**
+   * Called with a line for the log: the first reader that was refused (further ones are only counted), and a snapshot
+   * that was not saved.
+   */
   readonly onNotice?: ((notice: string) => void) | undefined;
   /** Where values outlive their owner. Default: nowhere. */
   readonly snapshot?: SnapshotOptions | undefined;
@@ -213,7 +216,7 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
     const { clock } = device;
     if (last !== undefined) await restore(store, last, { clock, wallMs });
     const everyMs = snapshot?.everyMs ?? SNAPSHOT_EVERY_MS;
-    const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs });
+    const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs, onNotice });
     const listener = await listen(device, listenOptions);
     new RefusedPeers('a reader', onNotice).hear(listener);
     return new KvServer(store, values, { listener, device, snapshots, file });

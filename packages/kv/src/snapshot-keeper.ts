@@ -12,6 +12,8 @@ export interface SnapshotKeeperParts {
   readonly everyMs: number;
   readonly clock: Clock;
   readonly wallMs: () => number;
+  /** Undefined: failures are warnings of the process. */
+  readonly onNotice?: ((notice: string) => void) | undefined;
 }
 
 export class SnapshotKeeper {
@@ -43,8 +45,11 @@ export class SnapshotKeeper {
 
   /** Nothing awaits it, but a failure must not go unseen: the values would be lost with the owner. */
   #warn(error: Error): void {
-    if (!this.#hasWarned) process.emitWarning(error);
+    if (this.#hasWarned) return;
     this.#hasWarned = true;
+    const { onNotice } = this.#parts;
+    if (onNotice === undefined) process.emitWarning(error);
+    else onNotice(`the snapshot was not saved: ${error.message}`);
   }
 
   async #saveIfChanged(): Promise<void> {

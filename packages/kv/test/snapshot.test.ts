@@ -205,15 +205,19 @@ describe('the keeper of snapshots', () => {
     expect(clock.wake).toBeUndefined();
   });
 
-  it('that cannot write goes on, and says so', async () => {
+  it.each([
+    ['a warning of the process', 'the disk is full'],
+    ['a notice', 'the snapshot was not saved: the disk is full'],
+  ])('that cannot write goes on, and says so once, by %s', async (kind, text) => {
     const { store, clock: time } = smallStore();
     const place = memoryPlace();
+    const warnings: string[] = [];
     const keeper = new SnapshotKeeper(store, {
       ...parts(place),
       place: { ...place, save: async () => Promise.reject(new Error('the disk is full')) },
+      onNotice: kind === 'a notice' ? (notice) => warnings.push(notice) : undefined,
     });
     keeper.start();
-    const warnings: string[] = [];
     const onWarning = ({ message }: Error) => warnings.push(message);
     process.on('warning', onWarning);
     for (let k = 0; k < 3; k++) {
@@ -223,7 +227,7 @@ describe('the keeper of snapshots', () => {
     }
     await settled();
     process.off('warning', onWarning);
-    expect(warnings).toEqual(['the disk is full']);
+    expect(warnings).toEqual([text]);
     await expect(keeper.save()).rejects.toThrow('the disk is full');
     await expect(keeper.close()).rejects.toThrow('the disk is full');
   });
