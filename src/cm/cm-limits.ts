@@ -9,8 +9,9 @@ import type { Pace } from '../core/token-bucket.js';
  */
 export interface CmLimits {
   /**
-   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else `deferred`. Also the most answers to requests for
-   * datagram services that the manager keeps in case a peer repeats a request. Beyond: the oldest answer is forgotten.
+   * Most endpoints, including those in TIMEWAIT. Beyond: `evicted`, else `deferred`. Also the most answers to requests
+   * for datagram services that the manager keeps in case a peer repeats a request. Beyond: the oldest answer is
+   * forgotten.
    */
   readonly endpoints: number;
   /**

@@ -183,9 +183,9 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener at an IP address, such as `'192.0.2.1'`. Rejects with ERR_ROCE_CONNECT if there is no
-   * answer, with ConnectionRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options
-   * say. The QP is then unchanged or in ERR.
+   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener at an IP address, such as `'192.0.2.1'`. Rejects
+   * with ERR_ROCE_CONNECT if there is no answer, with ConnectionRejected if the peer rejects, and with ERR_ROCE_ABORTED
+   * or ERR_ROCE_TIMEOUT as the options say. The QP is then unchanged or in ERR.
    */
   async connect(
     address: IpAddress | string,

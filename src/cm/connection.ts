@@ -174,10 +174,9 @@ export class Connection extends Resource {
   }
 
   /**
-   * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/how-to/write-a-program.md).
-   * Both sides call it, or
-   * `webStreams`; from then on the stream owns the messages of the connection. Throws ERR_ROCE_BUSY when something else
-   * owns them.
+   * The connection as a stream of Node: bytes in both directions, with backpressure and half close
+   * (docs/how-to/write-a-program.md). Both sides call it, or `webStreams`; from then on the stream owns the messages of
+   * the connection. Throws ERR_ROCE_BUSY when something else owns them.
    */
   stream(options: StreamOptions = {}): ConnectionStream {
     checkOptions('stream', options, STREAM_OPTIONS);

@@ -8,7 +8,9 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { DescriptorLimit } from './descriptor-limit.js';
 
-/** Most connections that wait for the event loop. The system may lower this bound; beyond it, clients wait for seconds. */
+/**
+ * Most connections that wait for the event loop. The system may lower this bound; beyond it, clients wait for seconds.
+ */
 const BACKLOG = 4096;
 
 export interface TcpListenerEvents {

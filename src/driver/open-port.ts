@@ -64,8 +64,8 @@ export interface PortOptions {
    */
   readonly io?: PortIo | undefined;
   /**
-   * Where `io` shares memory with a peer of this host, its WRITEs, READs and atomics of memory from `device.allocate` or
-   * `regMr(bytes)` are copies by the requester, without packets. Packets are used where they are observed (`loss`,
+   * Where `io` shares memory with a peer of this host, its WRITEs, READs and atomics of memory from `device.allocate`
+   * or `regMr(bytes)` are copies by the requester, without packets. Packets are used where they are observed (`loss`,
    * `pcap`, `trace`) or paced by a rate control. `false`: always. Default true.
    */
   readonly mapRegions?: boolean | undefined;

@@ -132,7 +132,8 @@ export class MemoryRange {
 
   /**
    * False once the region or window was deregistered, invalidated or bound again, or the program gave its memory to
-   * another thread, which leaves an empty array, or an access outside this process has failed: messages of many packets ask before each one.
+   * another thread, which leaves an empty array, or an access outside this process has failed: messages of many packets
+   * ask before each one.
    */
   get stillValid(): boolean {
     const owner = this.#owner;

@@ -357,8 +357,8 @@ function power(base: number, bytes: number): number {
 
 /**
  * The ICRC a whole IPv4 or IPv6 packet should have and the one it has, for tools and tests. Takes every covered field
- * from the packet, also options and flags that {@link IcrcFlow} takes for granted. `udpOffset`: where the UDP header is;
- * default: behind an IPv4 header with its options, or behind an IPv6 header without extension headers. Throws
+ * from the packet, also options and flags that {@link IcrcFlow} takes for granted. `udpOffset`: where the UDP header
+ * is; default: behind an IPv4 header with its options, or behind an IPv6 header without extension headers. Throws
  * ERR_ROCE_MALFORMED unless it is a complete UDP packet with room for BTH and ICRC.
  */
 export function icrcOfIpPacket(

@@ -1,6 +1,7 @@
 /**
- * Requests READs, atomics, FLUSH and ATOMIC WRITE (IBTA vol. 1 §9.7.3.1, annex A19). A READ that is longer than the window becomes several READ
- * requests on the wire, with the same PSNs as a single one, so that responses never overrun the receive buffer.
+ * Requests READs, atomics, FLUSH and ATOMIC WRITE (IBTA vol. 1 §9.7.3.1, annex A19). A READ that is longer than the
+ * window becomes several READ requests on the wire, with the same PSNs as a single one, so that responses never overrun
+ * the receive buffer.
  */
 
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';

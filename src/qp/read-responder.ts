@@ -1,6 +1,7 @@
 /**
- * READs, atomics, FLUSH and ATOMIC WRITE as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2, annex A19): executes
- * each once, keeps a record of it, and sends the answers in request order. A repeated request is answered again from its record.
+ * READs, atomics, FLUSH and ATOMIC WRITE as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2, annex A19):
+ * executes each once, keeps a record of it, and sends the answers in request order. A repeated request is answered
+ * again from its record.
  */
 
 import { MEMORY_OK } from '../memory/key-table.js';

@@ -1,4 +1,7 @@
-/** Requests that a READ response or atomic ACK answers, as packets (IBTA vol. 1 §9.4.4, §9.4.5, annex A19): AckReq is always set. */
+/**
+ * Requests that a READ response or atomic ACK answers, as packets (IBTA vol. 1 §9.4.4, §9.4.5, annex A19): AckReq is
+ * always set.
+ */
 
 import { WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_WRITE, WR_FLUSH } from '../memory/ring/enums.js';
 import type { SendWqe } from '../memory/ring/work-queue.js';

@@ -1,7 +1,7 @@
 /**
  * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. Also the
- * records of the last requests that were executed for them, from which a repeated request is answered again (IBTA vol. 1
- * §9.7.5.1.2, "responder resources").
+ * records of the last requests that were executed for them, from which a repeated request is answered again (IBTA vol.
+ * 1 §9.7.5.1.2, "responder resources").
  */
 
 import { MemoryRange } from '../memory/memory-range.js';

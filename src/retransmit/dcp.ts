@@ -11,10 +11,10 @@
  * - Only the loss of a header is recovered by the timeout of the queue pair: then all unacknowledged packets are
  *   retransmitted. The timeout is coarse, because no loss that a switch reports needs it.
  *
- * So with trim probability p the sender sends 1 / (1 - p) packets for each delivered one. No header is lost if the share
- * of the control queue is large enough. With N senders at line rate into one port, data packets r times as long as
- * headers on the link, and control and data served in the ratio w to 1, the port serves 1 / (1 + w) of a link of data,
- * trims the rest of N, and
+ * So with trim probability p the sender sends 1 / (1 - p) packets for each delivered one. No header is lost if the
+ * share of the control queue is large enough. With N senders at line rate into one port, data packets r times as long
+ * as headers on the link, and control and data served in the ratio w to 1, the port serves 1 / (1 + w) of a link of
+ * data, trims the rest of N, and
  *
  *     (N - 1 / (1 + w)) / r <= w / (1 + w),   that is   w >= (N - 1) / (r - N)   for N < r,
  *

@@ -34,8 +34,9 @@ export const goBack0 = defineRecovery({
   summary: 'retransmits the whole message, as the first RoCE NICs did',
   parameters: {},
   /**
-   * Regular, M >= K: 0, for no K packets in a row arrive whole. Random: a message takes f = (1-p)^-M - 1 failed attempts;
-   * all attempts take f / p packets up to their end or their first loss, and W more after each loss: M / (f (1/p + W)).
+   * Regular, M >= K: 0, for no K packets in a row arrive whole. Random: a message takes f = (1-p)^-M - 1 failed
+   * attempts; all attempts take f / p packets up to their end or their first loss, and W more after each loss: M / (f
+   * (1/p + W)).
    */
   efficiency: (loss, messagePackets, pipelineDepth) => {
     if (loss.kind === 'regular') return messagePackets >= loss.period ? 0 : undefined;

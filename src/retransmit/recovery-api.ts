@@ -1,4 +1,7 @@
-/** What code that defines a recovery scheme imports from `rocev2` (docs/extending.md), where that entry cannot be loaded. */
+/**
+ * What code that defines a recovery scheme imports from `rocev2` (docs/extending.md), where that entry cannot be
+ * loaded.
+ */
 
 import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
 import {

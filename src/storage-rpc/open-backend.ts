@@ -11,8 +11,8 @@ export type FileBackendOptions = Omit<FileDeviceOptions, 'path' | 'sizeBytes'>;
 /**
  * Opens a backend. `sizeBytes` is needed for memory, creates a missing file, and must match an existing one; the size
  * of an NBD export is the server's. Notices go to `onNotice` of `options`. Rejects with ERR_ROCE_MALFORMED for a
- * malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT if the backend does not take
- * the size or another option, and as the backends do.
+ * malformed backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing, ERR_ROCE_CONFLICT if the backend does not
+ * take the size or another option, and as the backends do.
  */
 export async function openBackend(
   spec: string,

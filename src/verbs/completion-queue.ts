@@ -158,8 +158,8 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Changes how many completions it can hold (`ibv_resize_cq`), at least `depth`; those that were not taken stay. Rejects
-   * with ERR_ROCE_LIMIT if they would not fit, ERR_ROCE_OUT_OF_RANGE for a depth that createCq does not take.
+   * Changes how many completions it can hold (`ibv_resize_cq`), at least `depth`; those that were not taken stay.
+   * Rejects with ERR_ROCE_LIMIT if they would not fit, ERR_ROCE_OUT_OF_RANGE for a depth that createCq does not take.
    */
   resize(depth: number): Promise<void> {
     return this.#resizing.run(() => this.#resize(depth));

@@ -62,7 +62,9 @@ export class MemoryGrants {
     return this.#own?.table;
   }
 
-  /** The NIC must expect from now on that peers change this memory, if it can be mapped. Call it before the NIC does. */
+  /**
+   * The NIC must expect from now on that peers change this memory, if it can be mapped. Call it before the NIC does.
+   */
   letPeersWrite(memory: ArrayBufferLike): void {
     if (this.mapping.descriptorOf(memory) !== undefined) markShared(memory);
   }
@@ -107,8 +109,8 @@ export class MemoryGrants {
   }
 
   /**
-   * Resolves when the peer, whose access has been withdrawn, copies nothing through the queue pair. A peer that does not
-   * end its copy is not waited for longer than the limit: the region that it copies to cannot be deregistered.
+   * Resolves when the peer, whose access has been withdrawn, copies nothing through the queue pair. A peer that does
+   * not end its copy is not waited for longer than the limit: the region that it copies to cannot be deregistered.
    */
   async quiesce(slot: number): Promise<void> {
     const { table } = this.#own!;
@@ -130,7 +132,9 @@ export class MemoryGrants {
     }
   }
 
-  /** The grants of a peer's queue pair; undefined: they are not to be had. `release` when they are not used any more. */
+  /**
+   * The grants of a peer's queue pair; undefined: they are not to be had. `release` when they are not used any more.
+   */
   openPeer(qpn: number, offer: MappingOffer): { readonly reader: GrantReader; release(): void } | undefined {
     const { pid, started, fd, slot, secret } = offer;
     if (this.mapping.hasEnded(offer)) return undefined;

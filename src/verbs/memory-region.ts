@@ -137,9 +137,9 @@ export class MemoryRegion extends Resource {
   }
 
   /**
-   * Changes memory, address, access or protection domain (`ibv_rereg_mr`). Keys stay. Requests in progress on the region
-   * fail: change it when none is. Rejects with ERR_ROCE_CONFLICT for a domain of another device, ERR_ROCE_BUSY while
-   * windows are bound to it or a peer copies, and with the errors of `regMr`; nothing has changed then.
+   * Changes memory, address, access or protection domain (`ibv_rereg_mr`). Keys stay. Requests in progress on the
+   * region fail: change it when none is. Rejects with ERR_ROCE_CONFLICT for a domain of another device, ERR_ROCE_BUSY
+   * while windows are bound to it or a peer copies, and with the errors of `regMr`; nothing has changed then.
    */
   reregister(changes: ReregisterOptions): Promise<void> {
     const changed = this.#changing.then(() => this.#reregister(changes));

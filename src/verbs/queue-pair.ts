@@ -277,7 +277,9 @@ export class QueuePair extends Resource {
     await this.device.grants!.quiesce(this.#offer.slot);
   }
 
-  /** Where a peer of the same memory domain finds the regions it may map; undefined where there is no mapping. @internal */
+  /**
+   * Where a peer of the same memory domain finds the regions it may map; undefined where there is no mapping. @internal
+   */
   offerMapping(): MappingOffer | undefined {
     if (this.type !== 'RC') return undefined;
     this.#offer ??= this.device.grants?.openQueuePair(this.qpn, this.pd.handle);
@@ -484,9 +486,9 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Executes no more requests of the peer, and resolves when the answers to earlier ones have left: what the program has
-   * received is acknowledged before the queue pair disappears. Resolves after {@link SETTLE_MAX_NS} in any case. Never
-   * rejects. @internal
+   * Executes no more requests of the peer, and resolves when the answers to earlier ones have left: what the program
+   * has received is acknowledged before the queue pair disappears. Resolves after {@link SETTLE_MAX_NS} in any case.
+   * Never rejects. @internal
    */
   settle(): Promise<void> {
     this.#settling ??= this.#settle().catch(() => {});

@@ -48,8 +48,8 @@ export interface SecureOptions {
   readonly cipher?: PacketCipherName | undefined;
   /**
    * File that the secrets of packets are appended to, for decoding captures with `rocev2 decode --keys` (format:
-   * docs/security.md). It is made with mode 0600. A symbolic link, a file of another user and one that others may read are refused. Anyone with the file can read
-   * everything, and forge what the connections still send.
+   * docs/security.md). It is made with mode 0600. A symbolic link, a file of another user and one that others may read
+   * are refused. Anyone with the file can read everything, and forge what the connections still send.
    */
   readonly keyLog?: string | undefined;
 }

@@ -79,8 +79,9 @@ export class SharedReceiveQueue extends Resource {
   }
 
   /**
-   * Changes how many receives it can hold (`ibv_modify_srq`), at least `depth`; those that were posted stay. Rejects with
-   * ERR_ROCE_LIMIT if more are posted and not done, ERR_ROCE_OUT_OF_RANGE for a depth that createSrq does not take.
+   * Changes how many receives it can hold (`ibv_modify_srq`), at least `depth`; those that were posted stay. Rejects
+   * with ERR_ROCE_LIMIT if more are posted and not done, ERR_ROCE_OUT_OF_RANGE for a depth that createSrq does not
+   * take.
    */
   resize(depth: number): Promise<void> {
     return this.#resizing.run(() => this.#resize(depth));

@@ -1,5 +1,6 @@
 /**
- * Files named on the command line; `-` is standard input. A file that cannot be read ends every command with exit code 1.
+ * Files named on the command line; `-` is standard input. A file that cannot be read ends every command with exit code
+ * 1.
  */
 
 import { createWriteStream } from 'node:fs';

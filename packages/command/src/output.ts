@@ -1,6 +1,7 @@
 /**
  * Results go to stdout, progress and diagnostics to stderr. With --json, stdout carries one document (or JSON lines)
- * and nothing else. Notes of a server that is ready are lines of a log. Colour and progress bars need a terminal; NO_COLOR disables colour.
+ * and nothing else. Notes of a server that is ready are lines of a log. Colour and progress bars need a terminal;
+ * NO_COLOR disables colour.
  */
 
 import { once } from 'node:events';

@@ -161,8 +161,9 @@ export interface ManagerMethods {
   introduce: [object, NewNode];
   /**
    * `folder`: where the folder is, `HOST:PATH`. `seen`: the last state of the metadata that a manager has shown the
-   * node. `trustFolder`: the operator says that the folder may be an older copy. Answers the last mark of the folder that has been reported. Throws CONFLICT for a folder
-   * that is older than that, or of another cluster, OUTDATED if the metadata does not have that state.
+   * node. `trustFolder`: the operator says that the folder may be an older copy. Answers the last mark of the folder
+   * that has been reported. Throws CONFLICT for a folder that is older than that, or of another cluster, OUTDATED if
+   * the metadata does not have that state.
    */
   join: [
     NodePlace &

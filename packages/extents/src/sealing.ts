@@ -34,8 +34,8 @@ export interface SealingManager extends ManagerState {
 }
 
 /**
- * The length to seal at. Replicas shorter than the length that the owner, or a record of any replica, shows as committed
- * have lost data and do not count. Of the rest:
+ * The length to seal at. Replicas shorter than the length that the owner, or a record of any replica, shows as
+ * committed have lost data and do not count. Of the rest:
  *
  * - Those of nodes that have run since the extent was opened have all acknowledged records: the smallest length of
  *   these is right.

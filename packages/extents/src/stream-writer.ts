@@ -292,8 +292,8 @@ export class StreamWriter {
   }
 
   /**
-   * Renews the lease in time. When it may have ended, another owner may exist: {@link isHeld} is false until the manager
-   * has decided.
+   * Renews the lease in time. When it may have ended, another owner may exist: {@link isHeld} is false until the
+   * manager has decided.
    */
   #keepLease(): void {
     const { clock, timing } = this.#parts;

@@ -1,4 +1,6 @@
-/** Reads the dynamic symbols of a 64-bit little-endian ELF library: what it defines, and under which default versions. */
+/**
+ * Reads the dynamic symbols of a 64-bit little-endian ELF library: what it defines, and under which default versions.
+ */
 
 import { RoceError } from 'rocev2/internal/core';
 
@@ -25,7 +27,10 @@ interface Section {
   readonly link: number;
 }
 
-/** Functions and variables that the library defines, under their default versions. Throws ERR_ROCE_MALFORMED for another file. */
+/**
+ * Functions and variables that the library defines, under their default versions. Throws ERR_ROCE_MALFORMED for another
+ * file.
+ */
 export function definedSymbols(file: Buffer): DynamicSymbol[] {
   if (file.length < 64 || file.readUInt32BE(0) !== 0x7f454c46 || file[4] !== 2 || file[5] !== 1) {
     throw new RoceError('ERR_ROCE_MALFORMED', 'this is no 64-bit little-endian ELF file');

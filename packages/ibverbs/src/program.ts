@@ -33,7 +33,9 @@ const KNOWN_ATTRIBUTES = 0x1f_ffff;
 const ALTERNATE_PATH = 1 << 14;
 const PATH_MIG_STATE = 1 << 18;
 
-/** Arguments of a message that are attributes of a queue pair, in commands and answers; native/objects.c has the same. */
+/**
+ * Arguments of a message that are attributes of a queue pair, in commands and answers; native/objects.c has the same.
+ */
 const QP_ARGUMENTS = {
   state: 2,
   accessFlags: 3,

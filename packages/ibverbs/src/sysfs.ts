@@ -1,4 +1,7 @@
-/** The files of /sys/class/infiniband/DEVICE that programs read themselves, in a folder to which their calls are redirected. */
+/**
+ * The files of /sys/class/infiniband/DEVICE that programs read themselves, in a folder to which their calls are
+ * redirected.
+ */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';

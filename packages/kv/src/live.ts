@@ -68,8 +68,8 @@ export interface ServeKvOptions<V> extends StoreSizes {
  */
 export interface SnapshotOptions {
   /**
-   * Used by this owner alone, which keeps it locked. It need not exist yet. It is replaced whole, through a file with the
-   * suffix `.new`.
+   * Used by this owner alone, which keeps it locked. It need not exist yet. It is replaced whole, through a file with
+   * the suffix `.new`.
    */
   readonly file: string;
   /** Milliseconds between snapshots, while something changes, 1 to 2^31 - 1. Default 30,000. */

@@ -32,7 +32,9 @@ export class RpcStream {
   beforeBody: (bytes: number) => Promise<void> | undefined = () => undefined;
   /** That memory is not used: the stream has ended in the middle of the body. @internal */
   onBodyLost: (bytes: number) => void = () => {};
-  /** Since when the peer has not continued a frame, system clock; Infinity: there is none, or it is not read. @internal */
+  /**
+   * Since when the peer has not continued a frame, system clock; Infinity: there is none, or it is not read. @internal
+   */
   stuckSinceNs = Number.POSITIVE_INFINITY;
   #received = 0;
   readonly #stream: Duplex;

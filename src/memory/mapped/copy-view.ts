@@ -24,7 +24,9 @@ export class CopyView {
     this.#baseLow = baseLow;
   }
 
-  /** Where [va, va + length) begins in {@link bytes}; -1 if it is not inside, or `length` is no whole number above 0. */
+  /**
+   * Where [va, va + length) begins in {@link bytes}; -1 if it is not inside, or `length` is no whole number above 0.
+   */
   offsetOf(va: bigint, length: number): number {
     address[0] = va;
     const offset = (halves[1] - this.#baseHigh) * U32 + (halves[0] - this.#baseLow);

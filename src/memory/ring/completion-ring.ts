@@ -84,8 +84,8 @@ export class CompletionRing extends Ring {
   }
 
   /**
-   * NIC side: later completions come here instead of `other`, with what it was armed for, and leave room for those there
-   * that were not taken. Throws ERR_ROCE_LIMIT if there is none.
+   * NIC side: later completions come here instead of `other`, with what it was armed for, and leave room for those
+   * there that were not taken. Throws ERR_ROCE_LIMIT if there is none.
    */
   continue(other: CompletionRing): void {
     if (other.fill > this.depth) {

@@ -1,8 +1,8 @@
 /**
  * Packets that segmentation offload has merged. A host that passes several packets to the kernel in one call
  * (UDP_SEGMENT), or receives them in one (UDP_GRO), records them as one packet in its own captures: an IP header, a UDP
- * header, then the RoCEv2 packets, of which all but the last have the same length. On the wire each has its own headers,
- * with consecutive IPv4 identifications.
+ * header, then the RoCEv2 packets, of which all but the last have the same length. On the wire each has its own
+ * headers, with consecutive IPv4 identifications.
  *
  * The headers do not contain that length. The first packet ends where its ICRC is correct. Where no ICRC is correct, as
  * in captures with changed addresses, the BTHs at all ends must continue each other.

@@ -19,7 +19,9 @@ const MFD_CLOEXEC_ALLOW_SEALING = 3;
 const F_ADD_SEALS = 1033;
 const F_GET_SEALS = 1034;
 const SEALS = 1 | 2 | 4;
-/** open(2): refers to the file without opening it. Node does not export it; all Linux architectures of koffi share it. */
+/**
+ * open(2): refers to the file without opening it. Node does not export it; all Linux architectures of koffi share it.
+ */
 const O_PATH = 0o10000000;
 const PROT_READ = 1;
 const PROT_WRITE = 2;

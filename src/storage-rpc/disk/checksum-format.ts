@@ -19,8 +19,8 @@
  *     127 CRC-32C of the bytes before
  *
  * A header fits in one sector, and a newer one never replaces the newest: one of the two is always complete. The newest
- * has the highest generation, and of one generation the highest checkpoint. Blocks that were never written are holes and
- * read as zeros, in map and table alike: a header followed by holes is the table of a blank disk.
+ * has the highest generation, and of one generation the highest checkpoint. Blocks that were never written are holes
+ * and read as zeros, in map and table alike: a header followed by holes is the table of a blank disk.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -421,7 +421,10 @@ export class FileDevice implements BlockDevice {
     return this.#canPunch;
   }
 
-  /** Where the last block that is whole before `end` ends; the last block of the disk is whole without what is past its end. */
+  /**
+   * Where the last block that is whole before `end` ends; the last block of the disk is whole without what is past its
+   * end.
+   */
   #endOfWholeBlocks(end: number): number {
     return end === this.sizeBytes ? end : Math.floor(end / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
   }

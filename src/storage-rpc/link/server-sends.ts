@@ -48,7 +48,8 @@ export class ServerSends {
   }
 
   /**
-   * Since when nothing that is in flight has been done, as with a peer without receives; Infinity: nothing is in flight.
+   * Since when nothing that is in flight has been done, as with a peer without receives; Infinity: nothing is in
+   * flight.
    */
   get stuckSinceNs(): number {
     return this.#posted.size === 0 ? Number.POSITIVE_INFINITY : this.#movedNs;

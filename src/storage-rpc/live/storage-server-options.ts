@@ -26,7 +26,9 @@ export interface StorageServerOptions extends FlowOptions {
   readonly secure?: SecureOptions | undefined;
   /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number | undefined;
-  /** Bytes of registered memory for data in flight, for all clients over RDMA together, 1 MiB and more. Default 64 MiB. */
+  /**
+   * Bytes of registered memory for data in flight, for all clients over RDMA together, 1 MiB and more. Default 64 MiB.
+   */
   readonly poolBytesMax?: number | undefined;
   /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number | undefined;

@@ -1,4 +1,7 @@
-/** A buffer pool that clients share by turns. A client that keeps buffers without progress is reported while others wait. */
+/**
+ * A buffer pool that clients share by turns. A client that keeps buffers without progress is reported while others
+ * wait.
+ */
 
 import { type FairClient, type FairClientEvents, FairQueue } from '../../core/fair-queue.js';
 import { type BufferLease, BufferPool, type BufferPoolOptions, pieceBytes, type Slab } from './buffer-pool.js';

@@ -1,6 +1,6 @@
 /**
- * Body of the answer to a PING, little-endian: 0 size of the disk 8, 8 mark of its opening 8, 16 checkpoint 4, 20 zero 4.
- * A client learns from it that the disk has grown, and which copies of it are older.
+ * Body of the answer to a PING, little-endian: 0 size of the disk 8, 8 mark of its opening 8, 16 checkpoint 4, 20 zero
+ * 4. A client learns from it that the disk has grown, and which copies of it are older.
  */
 
 import type { DiskOpening } from '../disk/disk-identity.js';

@@ -205,7 +205,10 @@ export class StreamDisk implements BlockDevice {
     if (this.#isClosed) throw new BlockDeviceError('ESHUTDOWN', `the disk '${this.metadata.name}' is closed`);
   }
 
-  /** Undefined while the lease is valid. Otherwise another owner may have the disk, and requests wait until that is known. */
+  /**
+   * Undefined while the lease is valid. Otherwise another owner may have the disk, and requests wait until that is
+   * known.
+   */
   #untilOwned(): Promise<void> | undefined {
     const log = this.#ownership?.log;
     return log === undefined || log.isHeld ? undefined : this.#waitForLease(log);

@@ -203,18 +203,18 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /**
-   * Rebuilds the metadata of the manager from the nodes that answer, after its latest copy is lost, and lets the manager
-   * answer again. Nothing that the metadata has is removed. Memberships of extents in snapshots and clones that were made
-   * after the copy are not known to nodes, and stay lost.
+   * Rebuilds the metadata of the manager from the nodes that answer, after its latest copy is lost, and lets the
+   * manager answer again. Nothing that the metadata has is removed. Memberships of extents in snapshots and clones that
+   * were made after the copy are not known to nodes, and stay lost.
    */
   recoverMetadata(): Promise<RecoveryReport> {
     return this.#ask(this.#manager.call('recover', {}, CLIENT_TIMING.callMs));
   }
 
   /**
-   * Undoes the deletion of a stream: nodes keep its extents for an hour, or for their `keepDeletedMs`. Extents that were
-   * dropped from it in that time also come back. Rejects with ERR_ROCE_REMOTE: `CONFLICT` if there is such a stream,
-   * `MISSING` if no node has an extent of it.
+   * Undoes the deletion of a stream: nodes keep its extents for an hour, or for their `keepDeletedMs`. Extents that
+   * were dropped from it in that time also come back. Rejects with ERR_ROCE_REMOTE: `CONFLICT` if there is such a
+   * stream, `MISSING` if no node has an extent of it.
    */
   undeleteStream(stream: string): Promise<UndeleteReport> {
     return this.#ask(this.#manager.call('undelete', { stream }, CLIENT_TIMING.callMs));

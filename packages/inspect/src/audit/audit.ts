@@ -111,8 +111,8 @@ export class Audit {
   #merged = 0;
 
   /**
-   * Throws ERR_ROCE_UNKNOWN_NAME for an option that does not exist, ERR_ROCE_OUT_OF_RANGE for a rule that does not exist
-   * or an impossible port. Throws ERR_ROCE_INVALID_ARGUMENT for another kind of value, ERR_ROCE_MALFORMED for
+   * Throws ERR_ROCE_UNKNOWN_NAME for an option that does not exist, ERR_ROCE_OUT_OF_RANGE for a rule that does not
+   * exist or an impossible port. Throws ERR_ROCE_INVALID_ARGUMENT for another kind of value, ERR_ROCE_MALFORMED for
    * `capturedAt` that is not an IP address.
    */
   constructor(options: AuditOptions = {}) {

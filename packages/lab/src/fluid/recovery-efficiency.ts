@@ -22,9 +22,9 @@ const LOSSES_MAX = 6;
 
 /**
  * The share of time in which a window of S packets lets a scheme send that retransmits single packets, with round trips
- * of B packets. A packet that is lost k times is acknowledged after (k + 1) B, and holds the window, which ends S packets
- * after it. On average p^-k packets later the next one does so. The most limiting k counts:
- * (S + p^-k) / ((k + 1) B + p^-k).
+ * of B packets. A packet that is lost k times is acknowledged after (k + 1) B, and holds the window, which ends S
+ * packets after it. On average p^-k packets later the next one does so. The most limiting k counts: (S + p^-k) / ((k +
+ * 1) B + p^-k).
  */
 export function windowUse(loss: OptionalLossModel, windowPackets: number, roundTripPackets: number): number {
   const probability = loss.kind === 'random' ? loss.probability : loss.kind === 'regular' ? 1 / loss.period : 0;

@@ -1,7 +1,7 @@
 /**
  * Slots are made when first needed and used again indefinitely, so that a switch in its stride allocates nothing.
- * Invariant: a slot is free, or has one owner: a queue, a cable, or the driver. Nodes of one network may share a pool: a
- * frame then keeps its slot from the host that sends it to the host that receives it.
+ * Invariant: a slot is free, or has one owner: a queue, a cable, or the driver. Nodes of one network may share a pool:
+ * a frame then keeps its slot from the host that sends it to the host that receives it.
  */
 
 import { copyToSlot } from 'rocev2/internal/core';

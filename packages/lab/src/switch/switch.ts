@@ -40,8 +40,8 @@ export interface SwitchOptions extends SwitchConfig {
   /** For marking; required where there is any. */
   readonly random?: RandomSource | undefined;
   /**
-   * For simulators, whose frames keep their slots from host to host. If it keeps no payload, no rule may change bytes of
-   * a packet.
+   * For simulators, whose frames keep their slots from host to host. If it keeps no payload, no rule may change bytes
+   * of a packet.
    *
    * @internal
    */
@@ -115,8 +115,8 @@ export class Switch {
 
   /**
    * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule,
-   * ERR_ROCE_CONFLICT for settings that contradict each other. Throws ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or
-   * ERR_ROCE_UNKNOWN_NAME for settings that are wrong by themselves.
+   * ERR_ROCE_CONFLICT for settings that contradict each other. Throws ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE
+   * or ERR_ROCE_UNKNOWN_NAME for settings that are wrong by themselves.
    */
   constructor(options: SwitchOptions) {
     checkSwitchOptions('Switch', options);

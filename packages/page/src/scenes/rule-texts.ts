@@ -1,4 +1,6 @@
-/** Requirements of rules in Chinese, by their numbers in packages/inspect/docs/rules.md: those that an audit decides. */
+/**
+ * Requirements of rules in Chinese, by their numbers in packages/inspect/docs/rules.md: those that an audit decides.
+ */
 
 import type { Language } from './texts.js';
 

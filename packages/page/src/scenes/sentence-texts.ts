@@ -1,4 +1,6 @@
-/** Sentences of audits, ladders and readers of captures in Chinese. `{name}` stands for a number, a name or a sentence. */
+/**
+ * Sentences of audits, ladders and readers of captures in Chinese. `{name}` stands for a number, a name or a sentence.
+ */
 
 import { filled } from '@rocev2/command/plot';
 import type { Language } from './texts.js';

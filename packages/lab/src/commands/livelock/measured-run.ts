@@ -2,7 +2,9 @@ import type { MeasuredRun } from '../sim/sweep/measures.js';
 import type { SweepPoint } from '../sim/sweep/points.js';
 import type { LivelockRun } from './scheme-comparison.js';
 
-/** A run between two processes with the columns of `sim sweep`; it lacks those of queues, switches and flows that end. */
+/**
+ * A run between two processes with the columns of `sim sweep`; it lacks those of queues, switches and flows that end.
+ */
 export function measuredLivelock(point: SweepPoint, run: LivelockRun): MeasuredRun {
   const { goodputBps } = run;
   return {

@@ -3,10 +3,10 @@
  * the one that it grew from, ns3-rdma (github.com/bobzhuyb/ns3-rdma). Numbers are between white space; what follows the
  * last one that is announced is a comment.
  *
- * A topology: `nodes switches links`, the numbers of the switches, then for each link
- * `node node rate delay [error rate]`. Node n becomes the host `hn` or the switch `sn`. Rates and delays are those of
- * ns-3: with its units, or plain numbers of bit/s and seconds. Error rates must be 0 here: use fault rules. Headers with
- * other fields, as simulators of GPU servers write them, are refused.
+ * A topology: `nodes switches links`, the numbers of the switches, then for each link `node node rate delay [error
+ * rate]`. Node n becomes the host `hn` or the switch `sn`. Rates and delays are those of ns-3: with its units, or plain
+ * numbers of bit/s and seconds. Error rates must be 0 here: use fault rules. Headers with other fields, as simulators
+ * of GPU servers write them, are refused.
  *
  * Flows: their number, then one line each. HPCC: `from to priority port bytes start`; ns3-rdma:
  * `from to priority packets start stop`. Both have six columns; seconds count from where the file says.

@@ -12,8 +12,8 @@ const DETOUR = 2;
 
 /**
  * A time after which a packet has arrived or is lost. In each switch of the longest path it waits for a full memory (or
- * queue) at the rate of the slowest link; the result is twice that. It does not bound packets that are stopped by pauses
- * without end, by a `block`, or by a fault rule that holds packets back.
+ * queue) at the rate of the slowest link; the result is twice that. It does not bound packets that are stopped by
+ * pauses without end, by a `block`, or by a fault rule that holds packets back.
  */
 export function packetLifetimeNs({ switch: config, nic, pipelines }: Scenario, topology: Topology): number {
   const { buffer, queuePackets = QUEUE_PACKETS } = config;

@@ -107,8 +107,8 @@ export interface Summary {
   /** Goodput over the payload capacity of the links between the senders and the receivers, at most 1. */
   readonly efficiency: number;
   /**
-   * Efficiency by the closed form of the recovery scheme; null where there is none. It exists for one WRITE or SEND flow
-   * without end and without rate control, and a rule that drops its packets regularly or at random.
+   * Efficiency by the closed form of the recovery scheme; null where there is none. It exists for one WRITE or SEND
+   * flow without end and without rate control, and a rule that drops its packets regularly or at random.
    */
   readonly theoreticalEfficiency: number | null;
   /** Of the goodput of flows without end, or of all. */
