@@ -185,7 +185,7 @@ export class CompletionQueue extends Resource {
     device.link.detach(this.#memoryId);
     this.#ring = ring;
     this.#memoryId = memory;
-    this.onCompletionEvent(); // The NIC has not seen what was armed meanwhile.
+    this.onCompletionEvent(); // The NIC has not seen what was armed during the change.
   }
 
   /** At most `max` completions, oldest first; never waits. Those of closed and reset QPs are left out. */

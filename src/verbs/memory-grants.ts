@@ -133,7 +133,7 @@ export class MemoryGrants {
   }
 
   /**
-   * The grants of a peer's queue pair; undefined: they are not to be had. `release` when they are not used any more.
+   * The grants of a peer's queue pair; undefined: they cannot be mapped. Call `release` after their last use.
    */
   openPeer(qpn: number, offer: MappingOffer): { readonly reader: GrantReader; release(): void } | undefined {
     const { pid, started, fd, slot, secret } = offer;

@@ -1,5 +1,5 @@
 /**
- * A copy of a node's folder is started, elsewhere or in the place of its original, while that is live or down.
+ * A copy of a node's folder is started while the original is live or down, in another place or in that of the original.
  * Everything that was acknowledged is read when all nodes have returned.
  */
 

@@ -108,8 +108,8 @@ export class Ring {
   }
 
   /**
-   * The side that changes to this ring copies the elements of `other` from index `from` to its producer. The other side
-   * writes only to later ones meanwhile. Throws ERR_ROCE_LIMIT if they do not fit, ERR_ROCE_INVALID_ARGUMENT if
+   * The side that changes to this ring copies the elements of `other` from index `from` to its producer. During
+   * the copy, the other side writes to later elements only. Throws ERR_ROCE_LIMIT if they do not fit, ERR_ROCE_INVALID_ARGUMENT if
    * elements of the rings differ in size.
    */
   copyFrom(other: Ring, from: number): void {

@@ -46,7 +46,7 @@ interface TypedSweep {
   readonly options: SweepOutputOptions;
 }
 
-/** Runs every point between two processes of its own, a server and a client. */
+/** Starts a server process and a client process for each point. */
 export async function sweepTransfers(
   { op, host, options }: TypedSweep,
   command: Command,

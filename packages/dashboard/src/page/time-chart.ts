@@ -31,7 +31,7 @@ export interface ChartMark {
   readonly text: string;
 }
 
-/** A mark beside the lines, in the colour of one. */
+/** A mark beside the lines; it has the colour of one of them. */
 export interface ChartPoint {
   readonly line: number;
   readonly x: number;

@@ -165,8 +165,8 @@ export function withCredit(plan: Plan): Plan {
 }
 
 /**
- * The same plan with FLUSH and ATOMIC WRITE among the operations of each flow. Plans of their own have none: they would be
- * other plans.
+ * The same plan with FLUSH and ATOMIC WRITE among the operations of each flow. A plan of a seed has none, so that a
+ * seed keeps its plan.
  */
 export function withPlacement(plan: Plan): Plan {
   const dice = new Dice(new SeededRandom(plan.seed).stream('placement'));
